@@ -1,0 +1,36 @@
+# Compiler settings of every target of the project, and its options. Applied through the interface target
+# dsakit_flags, so that nothing leaks into projects that include this one.
+option(DSAKIT_BUILD_TESTS "Build the tests" ON)
+option(DSAKIT_BUILD_BENCH "Build the benchmarks" ON)
+option(DSAKIT_WERROR "Treat warnings as errors" ON)
+set(DSAKIT_SANITIZE "" CACHE STRING "Sanitizers for every target, such as address,undefined")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(DSAKIT_CCACHE ccache)
+if(DSAKIT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${DSAKIT_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DSAKIT_CCACHE})
+endif()
+
+add_library(dsakit_flags INTERFACE)
+target_compile_options(dsakit_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${DSAKIT_WERROR}>>:-Werror>)
+target_compile_definitions(dsakit_flags INTERFACE $<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
+if(DSAKIT_SANITIZE)
+  target_compile_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE})
+endif()

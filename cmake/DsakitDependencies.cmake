@@ -1,0 +1,6 @@
+# Third-party libraries, all from the distribution's packages; scripts/deps.sh installs them.
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(CLI11 2.1 REQUIRED)

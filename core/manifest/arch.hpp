@@ -1,0 +1,41 @@
+// The arch language: which devices exist, and which of them an arch token of a manifest names.
+// One table of known devices; a token accepts exactly the devices it names, so "sm_100 and up" cannot be
+// written. Pure; any thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "diag/diagnostic.hpp"
+
+namespace dsakit {
+
+struct KnownDevice {
+  std::string_view name;      // "sm_120", "gfx950", "cpu"
+  std::string_view platform;  // cuda, hip, cpu
+  int major;                  // compute capability major on cuda, 0 elsewhere
+  std::string_view products;  // examples, for people
+};
+
+std::span<const KnownDevice> known_devices();
+
+// Exact name; null if the table has none.
+const KnownDevice* find_device(std::string_view name);
+
+// The device of that name, or E0403 with the nearest known name.
+tl::expected<const KnownDevice*, Diagnostic> device_or_error(std::string_view name);
+
+struct ArchToken {
+  std::vector<std::string_view> devices;  // known devices it names; empty for well-formed but unknown hardware
+};
+
+// Expands sm_90, sm_90a, sm_100f, sm_80-sm_89, gfx942, cpu. Nothing if malformed or if a range spans majors
+// (then `why` says which).
+std::optional<ArchToken> parse_arch_token(std::string_view token, std::string& why);
+
+}  // namespace dsakit
