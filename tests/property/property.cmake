@@ -1,0 +1,7 @@
+# The oracle links nothing of core/: it judges the solver and must not share its mistakes.
+file(GLOB oracle_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/property/oracle/*.cpp)
+list(FILTER oracle_sources EXCLUDE REGEX "_test\\.cpp$")
+add_library(dsakit_oracle STATIC ${oracle_sources})
+target_include_directories(dsakit_oracle PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(dsakit_oracle PRIVATE dsakit_flags PUBLIC nlohmann_json::nlohmann_json)
+dsakit_test(property/oracle DEPS dsakit_oracle)
