@@ -19,6 +19,8 @@ struct KnownDevice {
   std::string_view name;      // "sm_120", "gfx950", "cpu"
   std::string_view platform;  // cuda, hip, cpu
   int major;                  // compute capability major on cuda, 0 elsewhere
+  int number;                 // 121 of sm_121; 0 elsewhere
+  int family;                 // first number of the family that suffix f names; 0 = none
   std::string_view products;  // examples, for people
 };
 
@@ -35,7 +37,7 @@ struct ArchToken {
 };
 
 // Expands sm_90, sm_90a, sm_100f, sm_80-sm_89, gfx942, cpu. Nothing if malformed or if a range spans majors
-// (then `why` says which).
+// (then `why` says which). Names that start with neither sm nor gfx are other vendors' hardware.
 std::optional<ArchToken> parse_arch_token(std::string_view token, std::string& why);
 
 }  // namespace dsakit

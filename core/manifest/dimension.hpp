@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ struct Dimension {
   bool open = false;             // a row that is silent accepts any value
   bool shared = false;           // a row may state it in `provides`, and phases must then agree
   bool settable = false;         // an engine can change it without another model or GPU: suggestions may
+  std::vector<std::string> values;  // the only tokens there are; empty: any token
   std::string doc;
 
   // R: two declarations differ if type, neutral, open or shared differ.
@@ -49,6 +51,12 @@ class DimensionTable {
   std::vector<Dimension> dims_;
   int builtin_ = 0;
 };
+
+// The built-in dimensions alone, made once.
+const DimensionTable& builtin_dimensions();
+
+// Keys of a request that are no dimensions: no dimension can have such a name.
+std::span<const std::string_view> reserved_request_keys();
 
 // Aliases resolved everywhere: bfloat16 → bf16.
 std::string_view resolve_alias(std::string_view token);

@@ -21,14 +21,17 @@ struct JsonLimits {
   bool integers_only = true;       // a number with '.', 'e' or beyond int64 is refused
 };
 
-// The parsed value, or a reason such as "duplicate key `id` at byte 17".
+// The parsed value, or a reason such as "duplicate key `id` in rows[0]".
 tl::expected<nlohmann::json, std::string> parse_strict_json(std::string_view text,
                                                             const JsonLimits& limits = {});
 
 // Sorted keys, no spaces, no final newline. Equal values give equal bytes.
 std::string canonical_json(const nlohmann::json& value);
 
-// `text` for a message: the JSON value cut to at most 60 bytes.
+// Appends `text` as a JSON string, quotes included. Invalid UTF-8 becomes U+FFFD.
+void append_json_string(std::string& out, std::string_view text);
+
+// `value` for a message: the JSON value cut to at most 60 bytes.
 std::string json_excerpt(const nlohmann::json& value);
 
 }  // namespace dsakit

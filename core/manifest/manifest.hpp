@@ -25,6 +25,7 @@ struct Row {
   std::int32_t rank = 0;                        // 0 = only when typed
   std::map<std::string, Value> provides;        // kv_layout always; shared dimensions
   std::string note;
+  std::map<std::string, std::string> extra;     // x-* key → canonical JSON; kept, never read
 };
 
 // What the build wrote about the embedded code (product.md, evidence); absent in source manifests.
@@ -47,7 +48,8 @@ struct Manifest {
   std::vector<std::string> conflicts;
   BuildInfo build;
   bool has_build = false;
-  std::string json;             // canonical text
+  std::map<std::string, std::string> extra;  // x-* key → canonical JSON; kept, never read
+  std::string json;                          // canonical text, without the final newline
 };
 
 }  // namespace dsakit

@@ -22,7 +22,7 @@ enum class ManifestKind {
 
 struct ParsedManifest {
   Manifest manifest;
-  std::vector<Diagnostic> warnings;  // W0110 unknown keys, W0117 lint of rows
+  std::vector<Diagnostic> warnings;  // W0110 unknown keys
 };
 
 // `file` appears in messages only. Any schema error refuses the whole manifest: E0106 (JSON), E0107 (path,

@@ -15,7 +15,12 @@ namespace dsakit {
 
 enum class DimType : std::uint8_t { token, integer, set, version, arch };
 
+// "token", "int", "set", "version", "arch": the spelling of manifests.
 std::string_view dim_type_name(DimType type);
+std::optional<DimType> parse_dim_type(std::string_view name);
+
+// Whether `text` matches [a-z0-9_.+-]{1,64}.
+bool is_token(std::string_view text);
 
 struct Unknown {
   bool operator==(const Unknown&) const = default;
@@ -46,6 +51,7 @@ struct Predicate {
     set,      // {"subset","includes","none_of"}
     version,  // {"min","below"}
   };
+  // Parsed without a type, {} and objects of unknown operators alone are Kind::integer.
   Kind kind = Kind::any;
   std::string json;              // canonical JSON as written, aliases resolved
   std::string unknown_operator;  // an operator that this version does not know: no value satisfies it
