@@ -1,5 +1,6 @@
 #include "manifest/json.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -53,10 +54,11 @@ class StrictHandler {
   }
 
   bool parse_error(std::size_t byte, const std::string&, const json::exception& error) {
-    // The library's text repeats its own name and position in front of the reason.
+    // The library's text opens with its own name "[json.exception…] " and mostly the position,
+    // "parse error at line 1, column 2: ".
     std::string_view what = error.what();
-    const std::size_t colon = what.find(": ");
-    if (colon != std::string_view::npos) what.remove_prefix(colon + 2);
+    if (what.starts_with('[')) what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
+    if (what.starts_with("parse error at")) what.remove_prefix(what.find(": ") + 2);
     reason_ = fmt::format("{} (byte {})", what.substr(0, 200), byte);
     return false;
   }

@@ -177,7 +177,8 @@ bool ManifestReader::read_dim(const std::string& name, const json& value, const 
   if (!is_token(name)) return fail(path, "name " + json_excerpt(name), std::string(kTokenText));
   const auto reserved = reserved_request_keys();
   if (builtin_dimensions().find(name) >= 0 || std::ranges::find(reserved, name) != reserved.end()) {
-    return fail(path, "a name that dsakit uses itself", "a new name, such as vendor.name");
+    return fail(path, std::string("a name that dsakit uses itself"),
+                "a new name, such as vendor.name");
   }
   if (!want_object(value, path, "an object of type, neutral, open, shared, doc")) return false;
   Dimension dim;
