@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -16,11 +17,20 @@
 
 namespace dsakit {
 
+// The note that carries the manifest (framework §3, Container).
+inline constexpr std::string_view kNoteOwner = "DSAKIT";
+inline constexpr std::uint32_t kNoteType = 0x44534101;
+inline constexpr std::uint32_t kDescriptorMagic = 0x314B5344;  // "DSK1"
+inline constexpr std::uint16_t kContainerVersion = 1;
+inline constexpr std::uint16_t kEncodingJson = 1;
+inline constexpr std::size_t kDescriptorHeader = 16;
+inline constexpr std::size_t kMaxManifestBytes = 64 * 1024;
+
 struct PluginFile {
   std::string path;           // resolved
-  std::uint64_t dev = 0, ino = 0, size = 0;
+  std::uint64_t dev = 0, ino = 0, size = 0;  // 0, 0 for an image in memory
   std::string manifest_json;  // descriptor text of the one DSAKIT note
-  // From PT_DYNAMIC:
+  // From PT_DYNAMIC; `runpath` is DT_RUNPATH, or DT_RPATH where there is none:
   std::vector<std::string> needed;
   std::string soname, runpath;
   bool static_tls = false;
