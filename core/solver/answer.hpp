@@ -5,6 +5,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,10 @@ struct Explanation {
 // The forms of framework §5, keys in that order.
 std::string to_json(const Answer& answer);
 std::string to_json(const Explanation& explanation);
+
+// JSON arrays of parts, for diagnostics.
+std::string failed_conditions_json(std::span<const FailedCondition> failed);
+std::string sessions_json(std::span<const Session> sessions);
 
 // An error answer for a malformed request.
 Answer error_answer(std::string_view catalog, Diagnostic diagnostic, int line = 0);

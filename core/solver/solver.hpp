@@ -33,6 +33,8 @@ struct Choice {
 
 class Solver {
  public:
+  struct Compiled;  // private to solver/
+
   // Compiles manifests with distinct ids. Files whose dimension declarations contradict an earlier file's
   // (E0109), or whose predicates do not fit a dimension declared elsewhere (E0107), are set aside.
   static Solver compile(const std::vector<SolverInput>& inputs, std::string catalog);
@@ -69,7 +71,6 @@ class Solver {
   Solver& operator=(Solver&&) noexcept;
 
  private:
-  struct Compiled;
   explicit Solver(std::unique_ptr<Compiled> compiled);
   std::unique_ptr<const Compiled> compiled_;
 };

@@ -1,0 +1,125 @@
+#include "solver/describe.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "manifest/arch.hpp"
+
+namespace dsakit {
+namespace {
+
+std::string describe_fail(const Query& query, const Evaluated& evaluated, int row, const Fail& fail) {
+  const Solver::Compiled& catalog = query.catalog();
+  if (fail.unknown_dim) {
+    return fmt::format("{} is not known to this version: needs a newer dsakit", fail.unknown_dim->name);
+  }
+  if (fail.kind == FailKind::provides) {
+    return fmt::format("kv_layout is {}, {} is asked for",
+                       value_text(catalog.rows[static_cast<std::size_t>(row)].source->provides.at("kv_layout")),
+                       *query.request().kv_layout);
+  }
+  const Dimension& dim = catalog.dims.at(fail.dim);
+  if (fail.kind == FailKind::op) {
+    return fmt::format("{} uses `{}`: needs a newer dsakit", dim.name, fail.predicate->source->unknown_operator);
+  }
+  if (fail.kind == FailKind::undeclared) {
+    const auto& slot = evaluated.request.slots[static_cast<std::size_t>(fail.dim)];
+    return dim.neutral ? fmt::format("{} is not declared, so it serves only {}, not {}", dim.name,
+                                     value_text(*dim.neutral), slot.value ? value_text(*slot.value) : "unknown")
+                       : fmt::format("{} is not declared", dim.name);
+  }
+  return fmt::format("{} accepts {}", dim.name, predicate_text(*fail.predicate->source));
+}
+
+}  // namespace
+
+std::string describe_fails(const Query& query, const Evaluated& evaluated, int row, Phase phase) {
+  const CompiledRow& compiled = query.catalog().rows[static_cast<std::size_t>(row)];
+  std::string out;
+  FailKind kind{};
+  if (!row_serves_phase(query.catalog(), compiled, phase, &kind)) {
+    out = fmt::format("has no {} phase", phase_name(phase));
+  }
+  for (const Fail& fail : evaluated.fails_of(row)) {
+    out += fmt::format("{}{}", out.empty() ? "" : "; ", describe_fail(query, evaluated, row, fail));
+  }
+  return out;
+}
+
+std::string describe_request(const Query& query, const Evaluated& evaluated, std::span<const int> rows) {
+  Bits dims;
+  for (const int row : rows) {
+    for (const Fail& fail : evaluated.fails_of(row)) {
+      if (fail.dim >= 0) dims.set(fail.dim);
+    }
+  }
+  std::string out;
+  dims.for_each([&](int dim) {
+    const auto& slot = evaluated.request.slots[static_cast<std::size_t>(dim)];
+    if (!slot.value) return;
+    out += fmt::format("{}{} = {}", out.empty() ? "" : "   ", query.catalog().dims.at(dim).name,
+                       value_text(*slot.value));
+  });
+  return out;
+}
+
+std::string arch_note(const Query& query, const Evaluated& evaluated, std::span<const int> rows) {
+  const auto requested = query.request().values.find("arch");
+  if (requested == query.request().values.end()) return "";
+  const auto* token = std::get_if<Token>(&requested->second);
+  const KnownDevice* device = token ? find_device(*token) : nullptr;
+  if (!device || device->platform != "cuda") return "";
+  for (const int row : rows) {
+    for (const Fail& fail : evaluated.fails_of(row)) {
+      if (!fail.predicate || fail.predicate->type != DimType::arch) continue;
+      for (const KnownDevice& other : known_devices()) {
+        const auto number = static_cast<int>(&other - known_devices().data());
+        if (!fail.predicate->accepted.test(number) || other.platform != "cuda") continue;
+        if (other.major == device->major) {
+          return fmt::format("code for {} does not run on {}: only what the row names is proven", other.name,
+                             device->name);
+        }
+        return fmt::format("{} and {} have different major versions, so {} code cannot run there", other.name,
+                           device->name, other.name);
+      }
+    }
+  }
+  return "";
+}
+
+std::string subject_of_fails(const Query& query, const Evaluated& evaluated, int row) {
+  static constexpr std::pair<std::string_view, std::string_view> kSubjects[] = {
+      {"platform", "GPU"}, {"arch", "GPU"}, {"model_family", "model"}, {"kv_dtype", "KV dtype"}};
+  for (const auto& [dim, subject] : kSubjects) {
+    for (const Fail& fail : evaluated.fails_of(row)) {
+      if (fail.dim >= 0 && query.catalog().dims.at(fail.dim).name == dim) return std::string(subject);
+    }
+  }
+  return "request";
+}
+
+std::string describe_session(const Session& session) {
+  std::string out;
+  for (const Phase phase : kPhases) {
+    const std::string& id = session.backend[index(phase)];
+    if (!id.empty()) out += fmt::format("{}{} `{}`", out.empty() ? "" : " with ", phase_name(phase), id);
+  }
+  return out;
+}
+
+std::string describe_phases(const std::array<bool, 3>& phases) {
+  std::string out;
+  for (const Phase phase : kPhases) {
+    if (phases[index(phase)]) out += fmt::format("{}{}", out.empty() ? "" : "+", phase_name(phase));
+  }
+  return out;
+}
+
+std::string quoted_list(std::span<const std::string> ids) {
+  std::string out;
+  for (const std::string& id : ids) out += fmt::format("{}`{}`", out.empty() ? "" : ", ", id);
+  return out;
+}
+
+}  // namespace dsakit

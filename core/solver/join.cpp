@@ -1,0 +1,193 @@
+#include "solver/join.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "solver/obligations.hpp"
+
+namespace dsakit {
+namespace {
+
+// R9 looks at the phases in this order.
+constexpr std::array kOrder{Phase::decode, Phase::mtp, Phase::prefill};
+
+const CompiledRow& row_at(const Solver::Compiled& catalog, int row) {
+  return catalog.rows[static_cast<std::size_t>(row)];
+}
+
+// Walks the sessions depth first, decode → mtp → prefill, each phase's rows in the order's sorting.
+template <typename Visit, typename Prune>
+class SessionWalk {
+ public:
+  SessionWalk(const Solver::Compiled& catalog, const Evaluated& evaluated, const Candidates& candidates,
+              const std::array<bool, 3>& phases, Visit visit, Prune prune)
+      : catalog_(catalog), evaluated_(evaluated), candidates_(candidates), visit_(visit), prune_(prune) {
+    for (const Phase phase : kOrder) {
+      if (phases[index(phase)]) steps_[step_count_++] = phase;
+    }
+  }
+
+  void walk() {
+    if (step_count_ > 0) descend(0);
+  }
+
+ private:
+  void descend(std::size_t step) {
+    for (const int row : candidates_[index(steps_[step])]) {
+      session_.row[index(steps_[step])] = row;
+      chosen_[step] = row;
+      if (prune_(session_)) break;  // sorted: what follows is no better
+      if (find_clash(catalog_, evaluated_, std::span(chosen_).first(step + 1))) continue;
+      if (step + 1 == step_count_) {
+        visit_(session_);
+      } else {
+        descend(step + 1);
+      }
+    }
+    session_.row[index(steps_[step])] = -1;
+  }
+
+  const Solver::Compiled& catalog_;
+  const Evaluated& evaluated_;
+  const Candidates& candidates_;
+  Visit visit_;
+  Prune prune_;
+  std::array<Phase, 3> steps_{};
+  std::size_t step_count_ = 0;
+  std::array<int, 3> chosen_{};
+  SessionRows session_;
+};
+
+Clash provides_clash(const Solver::Compiled& catalog, int a, int b) {
+  const CompiledRow& left = row_at(catalog, a);
+  const CompiledRow& right = row_at(catalog, b);
+  if (left.layout != right.layout) return {Clash::Kind::provides, "kv_layout"};
+  for (const auto& [dim, value] : left.other_provides) {
+    const auto found = right.other_provides.find(dim);
+    if (found != right.other_provides.end() && found->second != value) return {Clash::Kind::provides, dim};
+  }
+  return {};
+}
+
+}  // namespace
+
+const Value* provided(const Solver::Compiled& catalog, int row, const std::string& dim) {
+  const auto& provides = row_at(catalog, row).source->provides;
+  const auto found = provides.find(dim);
+  return found == provides.end() ? nullptr : &found->second;
+}
+
+Clash find_clash(const Solver::Compiled& catalog, const Evaluated& evaluated, std::span<const int> rows) {
+  bool pending = false;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    pending |= evaluated.rows[static_cast<std::size_t>(rows[i])].pending_count > 0;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (const Clash clash = provides_clash(catalog, rows[i], rows[j])) return clash;
+      const int a = row_at(catalog, rows[i]).backend;
+      const int b = row_at(catalog, rows[j]).backend;
+      if (a != b && catalog.conflict(a, b)) return {Clash::Kind::conflict, ""};
+    }
+  }
+  if (pending) {
+    const int dim = contradicted_dimension(catalog, evaluated, rows);
+    if (dim >= 0) return {Clash::Kind::obligation, catalog.dims.at(dim).name};
+  }
+  return {};
+}
+
+SessionOrder::SessionOrder(const Solver::Compiled& catalog, const Policy& policy)
+    : catalog_(catalog), position_of_backend_(catalog.backends.size(), static_cast<int>(policy.prefer.size())) {
+  for (std::size_t i = policy.prefer.size(); i-- > 0;) {
+    const auto found = catalog.backend_of_id.find(policy.prefer[i]);
+    if (found != catalog.backend_of_id.end()) {
+      position_of_backend_[static_cast<std::size_t>(found->second)] = static_cast<int>(i);
+    }
+  }
+}
+
+int SessionOrder::position(int row) const {
+  return position_of_backend_[static_cast<std::size_t>(row_at(catalog_, row).backend)];
+}
+
+SessionOrder::Key SessionOrder::key(const SessionRows& session) const {
+  Key key{};
+  for (std::size_t i = 0; i < kOrder.size(); ++i) {
+    const int row = session.row[index(kOrder[i])];
+    key[i] = row < 0 ? 0 : position(row);
+    key[i + 3] = row < 0 ? std::numeric_limits<int>::min() : -row_at(catalog_, row).source->rank;
+  }
+  return key;
+}
+
+void SessionOrder::sort(std::vector<int>& rows) const {
+  std::ranges::stable_sort(rows, [this](int a, int b) {
+    return std::pair(position(a), -row_at(catalog_, a).source->rank) <
+           std::pair(position(b), -row_at(catalog_, b).source->rank);
+  });
+}
+
+bool SessionOrder::better(const SessionRows& a, const SessionRows& b) const {
+  const Key key_a = key(a), key_b = key(b);
+  if (key_a != key_b) return key_a < key_b;
+
+  const auto measure = [this](const SessionRows& session) {
+    std::vector<int> backends;
+    int constrained = 0;
+    for (const int row : session.row) {
+      if (row < 0) continue;
+      backends.push_back(row_at(catalog_, row).backend);
+      constrained += row_at(catalog_, row).constrained;
+    }
+    std::ranges::sort(backends);
+    const auto repeated = std::ranges::unique(backends);
+    return std::pair(static_cast<int>(backends.size() - repeated.size()), -constrained);
+  };
+  const auto measure_a = measure(a), measure_b = measure(b);
+  if (measure_a != measure_b) return measure_a < measure_b;
+
+  const auto compare_by = [&](auto&& name_of) {
+    for (const Phase phase : kOrder) {
+      const int row_a = a.row[index(phase)], row_b = b.row[index(phase)];
+      if (row_a == row_b || row_a < 0 || row_b < 0) continue;
+      const int order = name_of(row_a).compare(name_of(row_b));
+      if (order != 0) return order;
+    }
+    return 0;
+  };
+  const int by_id =
+      compare_by([this](int row) -> const std::string& { return catalog_.id(row_at(catalog_, row).backend); });
+  if (by_id != 0) return by_id < 0;
+  return compare_by([this](int row) -> const std::string& { return row_at(catalog_, row).source->name; }) < 0;
+}
+
+std::optional<SessionRows> best_session(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                                        const SessionOrder& order, const Candidates& candidates,
+                                        const std::array<bool, 3>& phases) {
+  Candidates sorted = candidates;
+  for (auto& rows : sorted) order.sort(rows);
+  std::optional<SessionRows> best;
+  SessionOrder::Key best_key{};
+  const auto visit = [&](const SessionRows& session) {
+    if (best && !order.better(session, *best)) return;
+    best = session;
+    best_key = order.key(session);
+  };
+  const auto prune = [&](const SessionRows& partial) { return best && order.key(partial) > best_key; };
+  SessionWalk walk(catalog, evaluated, sorted, phases, visit, prune);
+  walk.walk();
+  return best;
+}
+
+std::vector<SessionRows> all_sessions(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                                      const SessionOrder& order, const Candidates& candidates,
+                                      const std::array<bool, 3>& phases) {
+  std::vector<SessionRows> out;
+  const auto visit = [&out](const SessionRows& session) { out.push_back(session); };
+  const auto never = [](const SessionRows&) { return false; };
+  SessionWalk walk(catalog, evaluated, candidates, phases, visit, never);
+  walk.walk();
+  std::ranges::sort(out, [&order](const SessionRows& a, const SessionRows& b) { return order.better(a, b); });
+  return out;
+}
+
+}  // namespace dsakit

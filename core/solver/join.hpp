@@ -1,0 +1,66 @@
+// Sessions: which accepted rows may stand together (R7), in which order they are preferred (R9), and the best
+// or all of them. Private to solver/. Pure; any thread.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "solver/evaluate.hpp"
+
+namespace dsakit {
+
+// A row for each requested phase, −1 for the others.
+struct SessionRows {
+  std::array<int, 3> row{-1, -1, -1};
+  bool operator==(const SessionRows&) const = default;
+};
+
+// Rows that may be used in each phase.
+using Candidates = std::array<std::vector<int>, 3>;
+
+// Why rows that serve one by one cannot share a session.
+struct Clash {
+  enum class Kind : std::uint8_t { none, provides, conflict, obligation };
+  Kind kind = Kind::none;
+  std::string dim;  // provides, obligation
+  explicit operator bool() const { return kind != Kind::none; }
+};
+
+Clash find_clash(const Solver::Compiled& catalog, const Evaluated& evaluated, std::span<const int> rows);
+
+// What a row provides in `dim`; null if it states nothing. For kv_layout a token.
+const Value* provided(const Solver::Compiled& catalog, int row, const std::string& dim);
+
+// The total order of R9 over sessions of one catalogue.
+class SessionOrder {
+ public:
+  SessionOrder(const Solver::Compiled& catalog, const Policy& policy);
+
+  bool better(const SessionRows& a, const SessionRows& b) const;
+
+  // A session's place by preference and rank alone, smaller is better; a row of −1 counts as the best
+  // possible, which makes this a bound for sessions that are still incomplete.
+  using Key = std::array<int, 6>;
+  Key key(const SessionRows& session) const;
+  // Sorts rows of one phase so that key() never falls along the list.
+  void sort(std::vector<int>& rows) const;
+
+ private:
+  int position(int row) const;
+  const Solver::Compiled& catalog_;
+  std::vector<int> position_of_backend_;
+};
+
+// The first session in the order, or nothing. `phases` are the requested ones.
+std::optional<SessionRows> best_session(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                                        const SessionOrder& order, const Candidates& candidates,
+                                        const std::array<bool, 3>& phases);
+
+// Every session, in order.
+std::vector<SessionRows> all_sessions(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                                      const SessionOrder& order, const Candidates& candidates,
+                                      const std::array<bool, 3>& phases);
+
+}  // namespace dsakit
