@@ -16,9 +16,13 @@ constexpr CodeInfo kCodes[] = {
 
 }  // namespace
 
-std::string_view code_name(Code code) { return kCodes[static_cast<std::size_t>(code)].name; }
+std::string_view code_name(Code code) {
+  return kCodes[static_cast<std::size_t>(code)].name;
+}
 
-std::string_view code_headline(Code code) { return kCodes[static_cast<std::size_t>(code)].headline; }
+std::string_view code_headline(Code code) {
+  return kCodes[static_cast<std::size_t>(code)].headline;
+}
 
 Severity code_severity(Code code) {
   return code_name(code).front() == 'W' ? Severity::warning : Severity::error;

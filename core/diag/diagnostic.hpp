@@ -1,9 +1,9 @@
-// A Diagnostic is what dsakit says when something is refused or odd: a stable code with named fields,
-// never a finished sentence. One renderer (render.hpp) turns it into text or JSON, so every message can
-// be tested as data and is worded in one place (codes.def).
+// A Diagnostic is what dsakit says when something is refused or odd: a stable code with named
+// fields, never a finished sentence. One renderer (render.hpp) turns it into text or JSON, so every
+// message can be tested as data and is worded in one place (codes.def).
 //
-// Invariants: a code's headline names only fields that its producers set. `helps` holds only actions
-// that were re-evaluated and accepted. Value type; no thread affinity.
+// Invariants: a code's headline names only fields that its producers set. `helps` holds only
+// actions that were re-evaluated and accepted. Value type; no thread affinity.
 #pragma once
 
 #include <cstdint>

@@ -40,15 +40,18 @@ std::optional<Candidate> closest(std::string_view unknown, std::span<const std::
 
 }  // namespace
 
-std::optional<std::string> nearest_name(std::string_view unknown, std::span<const std::string> known) {
+std::optional<std::string> nearest_name(std::string_view unknown,
+                                        std::span<const std::string> known) {
   const auto best = closest(unknown, known);
   if (!best) return std::nullopt;
-  const std::size_t limit = std::max<std::size_t>(2, std::max(unknown.size(), best->name.size()) / 3);
+  const std::size_t limit =
+      std::max<std::size_t>(2, std::max(unknown.size(), best->name.size()) / 3);
   if (best->distance > limit) return std::nullopt;
   return best->name;
 }
 
-std::optional<std::string> nearest_of_all(std::string_view unknown, std::span<const std::string> known) {
+std::optional<std::string> nearest_of_all(std::string_view unknown,
+                                          std::span<const std::string> known) {
   const auto best = closest(unknown, known);
   if (!best) return std::nullopt;
   return best->name;

@@ -8,11 +8,13 @@
 
 namespace dsakit {
 
-// The nearest of `known` within a distance that a typing mistake explains (a third of the longer name,
-// at least 2), the bytewise first on a tie; nothing otherwise. Any thread.
-std::optional<std::string> nearest_name(std::string_view unknown, std::span<const std::string> known);
+// The nearest of `known` within a distance that a typing mistake explains (a third of the longer
+// name, at least 2), the bytewise first on a tie; nothing otherwise. Any thread.
+std::optional<std::string> nearest_name(std::string_view unknown,
+                                        std::span<const std::string> known);
 
 // The nearest of `known` at any distance; nothing only when `known` is empty.
-std::optional<std::string> nearest_of_all(std::string_view unknown, std::span<const std::string> known);
+std::optional<std::string> nearest_of_all(std::string_view unknown,
+                                          std::span<const std::string> known);
 
 }  // namespace dsakit

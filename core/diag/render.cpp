@@ -51,7 +51,8 @@ Json to_json_value(const Diagnostic& d) {
   json["message"] = headline(d);
   for (const Field& field : d.fields) json[field.name] = field_json(field);
   if (!d.origins.empty()) {
-    for (const Origin& o : d.origins) json["origins"].push_back({{"text", o.text}, {"source", o.source}});
+    for (const Origin& o : d.origins)
+      json["origins"].push_back({{"text", o.text}, {"source", o.source}});
   }
   if (!d.notes.empty()) json["notes"] = d.notes;
   if (!d.helps.empty()) json["helps"] = d.helps;
@@ -80,8 +81,9 @@ std::string headline(const Diagnostic& d) {
 std::string render_text(const Diagnostic& d, TextStyle style) {
   const Painter painter(style);
   const bool is_error = code_severity(d.code) == Severity::error;
-  std::string out = painter.paint(fmt::format("{}[{}]", is_error ? "error" : "warning", code_name(d.code)),
-                                  is_error ? "1;31" : "1;33");
+  std::string out =
+      painter.paint(fmt::format("{}[{}]", is_error ? "error" : "warning", code_name(d.code)),
+                    is_error ? "1;31" : "1;33");
   out += fmt::format(": {}\n", headline(d));
 
   const std::string arrow = painter.paint("-->", "1;34");
@@ -96,10 +98,12 @@ std::string render_text(const Diagnostic& d, TextStyle style) {
   for (const Evidence& e : d.evidence) width = std::max(width, e.subject.size());
   for (const Evidence& e : d.evidence) {
     out += e.subject.empty() ? fmt::format("   {}  {}\n", bar, printable(e.text))
-                             : fmt::format("   {}  {:<{}}  {}\n", bar, printable(e.subject), width, printable(e.text));
+                             : fmt::format("   {}  {:<{}}  {}\n", bar, printable(e.subject), width,
+                                           printable(e.text));
   }
   const std::string equals = painter.paint("=", "1;34");
-  for (const std::string& note : d.notes) out += fmt::format("   {} note: {}\n", equals, printable(note));
+  for (const std::string& note : d.notes)
+    out += fmt::format("   {} note: {}\n", equals, printable(note));
   for (const std::string& help : d.helps) {
     out += fmt::format("   {} {}: {}\n", equals, painter.paint("help", "1;32"), printable(help));
   }

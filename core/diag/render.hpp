@@ -16,8 +16,8 @@ struct TextStyle {
 // "error[E0203]: …" with origin, evidence, note and help lines; ends in a newline.
 std::string render_text(const Diagnostic& diagnostic, TextStyle style = {});
 
-// One compact JSON object {"code","level","message", fields…, "origins","notes","helps"} with empty lists
-// left out.
+// One compact JSON object {"code","level","message", fields…, "origins","notes","helps"} with empty
+// lists left out.
 std::string render_json(const Diagnostic& diagnostic);
 
 // A JSON array of the diagnostics, children after their parent.

@@ -10,7 +10,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Text that is JSON already: predicates, values.
-Json raw(const std::string& text) { return Json::parse(text, nullptr, false); }
+Json raw(const std::string& text) {
+  return Json::parse(text, nullptr, false);
+}
 
 Json by_phase(const std::array<std::string, 3>& names) {
   Json out = Json::object();
@@ -54,8 +56,9 @@ Json answer_json(const Answer& answer) {
     for (const Obligation& obligation : answer.obligations) {
       Json phases = Json::array();
       for (const Phase phase : obligation.phases) phases.push_back(phase_name(phase));
-      out["obligations"].push_back(
-          {{"dim", obligation.dim}, {"predicate", raw(obligation.predicate)}, {"phases", std::move(phases)}});
+      out["obligations"].push_back({{"dim", obligation.dim},
+                                    {"predicate", raw(obligation.predicate)},
+                                    {"phases", std::move(phases)}});
     }
   }
   out["diagnostics"] = raw(render_json(answer.diagnostics));
@@ -86,12 +89,15 @@ Json row_json(const RowVerdict& row) {
   return out;
 }
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 
 std::string_view fail_kind_name(FailKind kind) {
-  static constexpr std::string_view kNames[] = {"mismatch", "undeclared", "provides", "operator", "conflict"};
+  static constexpr std::string_view kNames[] = {"mismatch", "undeclared", "provides", "operator",
+                                                "conflict"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -111,7 +117,9 @@ std::string sessions_json(std::span<const Session> sessions) {
   return dump(out);
 }
 
-std::string to_json(const Answer& answer) { return dump(answer_json(answer)); }
+std::string to_json(const Answer& answer) {
+  return dump(answer_json(answer));
+}
 
 std::string to_json(const Explanation& explanation) {
   Json out = answer_json(explanation.answer);

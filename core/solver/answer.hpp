@@ -1,6 +1,6 @@
-// What the solver says: an answer (verdict, session, obligations, diagnostics, suggestions) and, for
-// explain, the whole evaluation. Plain data; to_json() is its one serialised form, so CLI, C API and C++
-// cannot differ. Value types; no thread affinity.
+// What the solver says: an answer (verdict, session, obligations, diagnostics, suggestions) and,
+// for explain, the whole evaluation. Plain data; to_json() is its one serialised form, so CLI, C
+// API and C++ cannot differ. Value types; no thread affinity.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct FailedCondition {
 // What an accepted session still asks of values that were unknown: "heads must be 1 to 128".
 struct Obligation {
   std::string dim;
-  std::string predicate;       // JSON text as the row writes it
+  std::string predicate;  // JSON text as the row writes it
   std::vector<Phase> phases;
 };
 
@@ -34,26 +34,26 @@ struct Obligation {
 struct Session {
   std::array<std::string, 3> backend;
   std::array<std::string, 3> row;
-  std::string kv_dtype;        // the dtype under which it was found; empty if unknown
+  std::string kv_dtype;  // the dtype under which it was found; empty if unknown
   bool operator==(const Session&) const = default;
 };
 
 struct Suggestion {
-  std::string json;            // {"kv_dtype":"bf16"}, null = leave it out: re-evaluated and accepted
-  std::string text;            // for people
+  std::string json;  // {"kv_dtype":"bf16"}, null = leave it out: re-evaluated and accepted
+  std::string text;  // for people
 };
 
 struct Answer {
   enum class Verdict : std::uint8_t { ok, rejected, error };
   Verdict verdict = Verdict::rejected;
   std::string catalog;
-  std::string kv_dtype;        // empty: unknown
-  Session session;             // ok only
+  std::string kv_dtype;                                       // empty: unknown
+  Session session;                                            // ok only
   std::vector<std::pair<std::string, std::string>> provides;  // dim → JSON text
   std::vector<Obligation> obligations;
   std::vector<Diagnostic> diagnostics;
   std::vector<Suggestion> suggestions;
-  int line = 0;                // of a request file; 0 = none
+  int line = 0;  // of a request file; 0 = none
 
   bool ok() const { return verdict == Verdict::ok; }
 };
@@ -65,7 +65,7 @@ struct RowVerdict {
   Phase phase = Phase::prefill;
   State state = State::reject;
   std::int32_t rank = 0;
-  std::string kv_layout;                          // what the row provides
+  std::string kv_layout;  // what the row provides
   std::vector<FailedCondition> failed;
   std::vector<std::pair<std::string, std::string>> obligations;  // dim → predicate JSON
   bool denied = false;
@@ -73,8 +73,8 @@ struct RowVerdict {
 
 struct Explanation {
   Answer answer;
-  std::vector<RowVerdict> evaluation;             // catalogue order, then row, then phase
-  std::vector<Session> allowed;                   // allowed_set, in total order
+  std::vector<RowVerdict> evaluation;  // catalogue order, then row, then phase
+  std::vector<Session> allowed;        // allowed_set, in total order
 };
 
 // The forms of framework §5, keys in that order.

@@ -1,5 +1,5 @@
-// A small growable bit set: one inline word, more on the heap. Sets over dimensions, tokens and devices are
-// nearly always below 64 members. Value type; no thread affinity.
+// A small growable bit set: one inline word, more on the heap. Sets over dimensions, tokens and
+// devices are nearly always below 64 members. Value type; no thread affinity.
 #pragma once
 
 #include <bit>
@@ -52,7 +52,8 @@ class Bits {
   template <typename Function>
   void for_each(Function&& function) const {
     visit(low_, 0, function);
-    for (std::size_t i = 0; i < high_.size(); ++i) visit(high_[i], static_cast<int>(i + 1) * 64, function);
+    for (std::size_t i = 0; i < high_.size(); ++i)
+      visit(high_[i], static_cast<int>(i + 1) * 64, function);
   }
 
  private:
@@ -64,7 +65,8 @@ class Bits {
     if (words == 0) return out;
     out.high_.resize(words);
     for (std::size_t i = 0; i < words; ++i) {
-      out.high_[i] = operation(i < high_.size() ? high_[i] : 0, i < other.high_.size() ? other.high_[i] : 0);
+      out.high_[i] =
+          operation(i < high_.size() ? high_[i] : 0, i < other.high_.size() ? other.high_[i] : 0);
     }
     return out;
   }

@@ -1,5 +1,5 @@
-// Manifests → Compiled: settles which files the catalogue can use together, then numbers tokens and turns
-// predicates into bit sets.
+// Manifests → Compiled: settles which files the catalogue can use together, then numbers tokens and
+// turns predicates into bit sets.
 
 #include <algorithm>
 #include <set>
@@ -13,9 +13,9 @@
 namespace dsakit {
 namespace {
 
-// The dimension table that the given files declare together. A file that contradicts an earlier one is set
-// aside; so is a file with a predicate that does not fit a dimension declared elsewhere, and then the rest is
-// settled anew without it.
+// The dimension table that the given files declare together. A file that contradicts an earlier one
+// is set aside; so is a file with a predicate that does not fit a dimension declared elsewhere, and
+// then the rest is settled anew without it.
 class DimensionSettlement {
  public:
   explicit DimensionSettlement(const std::vector<SolverInput>& inputs) : remaining_(inputs) {}
@@ -25,7 +25,8 @@ class DimensionSettlement {
       dims_ = DimensionTable();
       declared_in_.clear();
       std::erase_if(remaining_, [this](const SolverInput& input) { return contradicts(input); });
-    } while (std::erase_if(remaining_, [this](const SolverInput& input) { return misfits(input); }) > 0);
+    } while (
+        std::erase_if(remaining_, [this](const SolverInput& input) { return misfits(input); }) > 0);
   }
 
   const std::vector<SolverInput>& remaining() const { return remaining_; }
@@ -36,12 +37,14 @@ class DimensionSettlement {
   bool contradicts(const SolverInput& input) {
     for (const Dimension& dim : input.manifest->dims) {
       const int known = dims_.find(dim.name);
-      if (known < 0 || (declared_in_.contains(dim.name) && dims_.at(known).same_declaration(dim))) continue;
+      if (known < 0 || (declared_in_.contains(dim.name) && dims_.at(known).same_declaration(dim)))
+        continue;
       const auto other = declared_in_.find(dim.name);
-      put_aside(input, Diagnostic(Code::E0109)
-                           .with("file", input.file)
-                           .with("dim", dim.name)
-                           .with("other", other == declared_in_.end() ? "dsakit itself" : other->second));
+      put_aside(input,
+                Diagnostic(Code::E0109)
+                    .with("file", input.file)
+                    .with("dim", dim.name)
+                    .with("other", other == declared_in_.end() ? "dsakit itself" : other->second));
       return true;
     }
     for (const Dimension& dim : input.manifest->dims) {
@@ -54,7 +57,8 @@ class DimensionSettlement {
   bool misfits(const SolverInput& input) {
     if (misfits(input, input.manifest->common, "/common")) return true;
     for (std::size_t i = 0; i < input.manifest->rows.size(); ++i) {
-      if (misfits(input, input.manifest->rows[i].where, fmt::format("/rows/{}/where", i))) return true;
+      if (misfits(input, input.manifest->rows[i].where, fmt::format("/rows/{}/where", i)))
+        return true;
     }
     return false;
   }
@@ -63,12 +67,14 @@ class DimensionSettlement {
     for (const auto& [name, predicate] : where) {
       const int dim = dims_.find(name);
       if (dim < 0 || predicate_fits(predicate, dims_.at(dim).type)) continue;
-      put_aside(input, Diagnostic(Code::E0107)
-                           .with("file", input.file)
-                           .with("path", path + "/" + name)
-                           .with("found", predicate.json)
-                           .with("allowed", fmt::format("a predicate over {} values, as `{}` declares it",
-                                                        dim_type_name(dims_.at(dim).type), declared_in_[name])));
+      put_aside(
+          input,
+          Diagnostic(Code::E0107)
+              .with("file", input.file)
+              .with("path", path + "/" + name)
+              .with("found", predicate.json)
+              .with("allowed", fmt::format("a predicate over {} values, as `{}` declares it",
+                                           dim_type_name(dims_.at(dim).type), declared_in_[name])));
       return true;
     }
     return false;
@@ -109,7 +115,8 @@ Bits token_bits(const std::vector<std::string>& tokens, Dictionary& dictionary) 
   return bits;
 }
 
-CompiledPredicate compile_predicate(const Predicate& source, int dim, DimType type, Dictionary& dictionary) {
+CompiledPredicate compile_predicate(const Predicate& source, int dim, DimType type,
+                                    Dictionary& dictionary) {
   CompiledPredicate out;
   out.dim = dim;
   out.type = type;
@@ -217,7 +224,8 @@ Solver Solver::compile(const std::vector<SolverInput>& inputs, std::string catal
     if (out->dims.at(dim).neutral) out->with_neutral.set(dim);
   }
   RowCompiler compiler{*out};
-  for (const SolverInput& input : settlement.remaining()) compiler.add({input.manifest, input.file, 0, 0});
+  for (const SolverInput& input : settlement.remaining())
+    compiler.add({input.manifest, input.file, 0, 0});
   for (int dim = 0; dim < out->dims.size(); ++dim) {
     auto& dictionary = out->dictionaries[static_cast<std::size_t>(dim)];
     const auto& neutral = out->dims.at(dim).neutral;

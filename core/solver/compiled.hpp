@@ -1,8 +1,8 @@
-// The compiled form of a catalogue, private to solver/: rows as bit sets and small predicates, so that one
-// pass over all rows gives every verdict with every reason.
+// The compiled form of a catalogue, private to solver/: rows as bit sets and small predicates, so
+// that one pass over all rows gives every verdict with every reason.
 //
-// Invariants: rows keep catalogue order (search order, then file order); pointers lead into manifests that
-// Compiled keeps alive. Immutable after compile(); const use from any thread.
+// Invariants: rows keep catalogue order (search order, then file order); pointers lead into
+// manifests that Compiled keeps alive. Immutable after compile(); const use from any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace dsakit {
 
-// Tokens and set elements that rows mention, numbered per dimension. A request's token that no row mentions
-// has no number and fits only "*".
+// Tokens and set elements that rows mention, numbered per dimension. A request's token that no row
+// mentions has no number and fits only "*".
 class Dictionary {
  public:
   int add(const std::string& name) {
@@ -41,8 +41,8 @@ struct CompiledPredicate {
   bool any = false;    // "*"
   bool never = false;  // an operator or a dimension that this version does not know
   const Predicate* source = nullptr;
-  Bits accepted;            // token, arch: what is listed. set: what may be requested
-  Bits includes, none_of;   // set
+  Bits accepted;           // token, arch: what is listed. set: what may be requested
+  Bits includes, none_of;  // set
 };
 
 struct CompiledRow {
@@ -52,9 +52,9 @@ struct CompiledRow {
   Bits mentioned;                             // dimensions, phase included
   std::array<bool, 3> phase_ok{};
   std::vector<const Predicate*> phase_predicates;
-  bool phase_never = false;                   // a phase predicate has an unknown operator
-  int constrained = 0;                        // dimensions with a predicate other than "*" (R9)
-  int layout = 0;                             // number of its kv_layout
+  bool phase_never = false;  // a phase predicate has an unknown operator
+  int constrained = 0;       // dimensions with a predicate other than "*" (R9)
+  int layout = 0;            // number of its kv_layout
   std::map<std::string, Value> other_provides;
 };
 
@@ -75,13 +75,14 @@ struct Solver::Compiled {
   std::string catalog;
   DimensionTable dims;
   int phase_dim = -1, kv_dtype_dim = -1;
-  Bits open, with_neutral;                // over dimensions
-  std::vector<Dictionary> dictionaries;   // by dimension; arch numbers are positions in known_devices()
+  Bits open, with_neutral;  // over dimensions
+  std::vector<Dictionary>
+      dictionaries;  // by dimension; arch numbers are positions in known_devices()
   Dictionary layouts;
   std::vector<CompiledBackend> backends;  // search order
   std::unordered_map<std::string, int> backend_of_id;
   std::vector<CompiledRow> rows;
-  std::vector<UnknownDim> unknown_dims;   // sorted by row
+  std::vector<UnknownDim> unknown_dims;  // sorted by row
   std::vector<SetAside> set_aside;
 
   const std::string& id(int backend) const {
@@ -89,7 +90,8 @@ struct Solver::Compiled {
   }
   const CompiledBackend* find(const std::string& backend_id) const {
     const auto found = backend_of_id.find(backend_id);
-    return found == backend_of_id.end() ? nullptr : &backends[static_cast<std::size_t>(found->second)];
+    return found == backend_of_id.end() ? nullptr
+                                        : &backends[static_cast<std::size_t>(found->second)];
   }
   // Whether two backends declare, on either side, that they may not share a session.
   bool conflict(int a, int b) const;

@@ -9,24 +9,29 @@
 namespace dsakit {
 namespace {
 
-std::string describe_fail(const Query& query, const Evaluated& evaluated, int row, const Fail& fail) {
+std::string describe_fail(const Query& query, const Evaluated& evaluated, int row,
+                          const Fail& fail) {
   const Solver::Compiled& catalog = query.catalog();
   if (fail.unknown_dim) {
-    return fmt::format("{} is not known to this version: needs a newer dsakit", fail.unknown_dim->name);
+    return fmt::format("{} is not known to this version: needs a newer dsakit",
+                       fail.unknown_dim->name);
   }
   if (fail.kind == FailKind::provides) {
-    return fmt::format("kv_layout is {}, {} is asked for",
-                       value_text(catalog.rows[static_cast<std::size_t>(row)].source->provides.at("kv_layout")),
-                       *query.request().kv_layout);
+    return fmt::format(
+        "kv_layout is {}, {} is asked for",
+        value_text(catalog.rows[static_cast<std::size_t>(row)].source->provides.at("kv_layout")),
+        *query.request().kv_layout);
   }
   const Dimension& dim = catalog.dims.at(fail.dim);
   if (fail.kind == FailKind::op) {
-    return fmt::format("{} uses `{}`: needs a newer dsakit", dim.name, fail.predicate->source->unknown_operator);
+    return fmt::format("{} uses `{}`: needs a newer dsakit", dim.name,
+                       fail.predicate->source->unknown_operator);
   }
   if (fail.kind == FailKind::undeclared) {
     const auto& slot = evaluated.request.slots[static_cast<std::size_t>(fail.dim)];
     return dim.neutral ? fmt::format("{} is not declared, so it serves only {}, not {}", dim.name,
-                                     value_text(*dim.neutral), slot.value ? value_text(*slot.value) : "unknown")
+                                     value_text(*dim.neutral),
+                                     slot.value ? value_text(*slot.value) : "unknown")
                        : fmt::format("{} is not declared", dim.name);
   }
   return fmt::format("{} accepts {}", dim.name, predicate_text(*fail.predicate->source));
@@ -47,7 +52,8 @@ std::string describe_fails(const Query& query, const Evaluated& evaluated, int r
   return out;
 }
 
-std::string describe_request(const Query& query, const Evaluated& evaluated, std::span<const int> rows) {
+std::string describe_request(const Query& query, const Evaluated& evaluated,
+                             std::span<const int> rows) {
   Bits dims;
   for (const int row : rows) {
     for (const Fail& fail : evaluated.fails_of(row)) {
@@ -77,11 +83,11 @@ std::string arch_note(const Query& query, const Evaluated& evaluated, std::span<
         const auto number = static_cast<int>(&other - known_devices().data());
         if (!fail.predicate->accepted.test(number) || other.platform != "cuda") continue;
         if (other.major == device->major) {
-          return fmt::format("code for {} does not run on {}: only what the row names is proven", other.name,
-                             device->name);
+          return fmt::format("code for {} does not run on {}: only what the row names is proven",
+                             other.name, device->name);
         }
-        return fmt::format("{} and {} have different major versions, so {} code cannot run there", other.name,
-                           device->name, other.name);
+        return fmt::format("{} and {} have different major versions, so {} code cannot run there",
+                           other.name, device->name, other.name);
       }
     }
   }
@@ -93,7 +99,8 @@ std::string subject_of_fails(const Query& query, const Evaluated& evaluated, int
       {"platform", "GPU"}, {"arch", "GPU"}, {"model_family", "model"}, {"kv_dtype", "KV dtype"}};
   for (const auto& [dim, subject] : kSubjects) {
     for (const Fail& fail : evaluated.fails_of(row)) {
-      if (fail.dim >= 0 && query.catalog().dims.at(fail.dim).name == dim) return std::string(subject);
+      if (fail.dim >= 0 && query.catalog().dims.at(fail.dim).name == dim)
+        return std::string(subject);
     }
   }
   return "request";
@@ -103,7 +110,8 @@ std::string describe_session(const Session& session) {
   std::string out;
   for (const Phase phase : kPhases) {
     const std::string& id = session.backend[index(phase)];
-    if (!id.empty()) out += fmt::format("{}{} `{}`", out.empty() ? "" : " with ", phase_name(phase), id);
+    if (!id.empty())
+      out += fmt::format("{}{} `{}`", out.empty() ? "" : " with ", phase_name(phase), id);
   }
   return out;
 }

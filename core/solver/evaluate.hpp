@@ -15,26 +15,27 @@ namespace dsakit {
 struct CompiledRequest {
   struct Slot {
     bool known = false;
-    const Value* value = nullptr;  // null if unknown
-    int token = -1;                // token, arch: its number
-    Bits elements;                 // set
-    bool unlisted_element = false; // set: an element that no row of the catalogue mentions
+    const Value* value = nullptr;   // null if unknown
+    int token = -1;                 // token, arch: its number
+    Bits elements;                  // set
+    bool unlisted_element = false;  // set: an element that no row of the catalogue mentions
   };
   const Request* request = nullptr;
-  std::vector<Slot> slots;         // by dimension
-  Bits non_neutral;                // known, and not the neutral value (or there is none)
+  std::vector<Slot> slots;  // by dimension
+  Bits non_neutral;         // known, and not the neutral value (or there is none)
   Bits unknown;
-  int layout = -1;                 // requested kv_layout's number; −2: one that nobody provides; −1: none
-  std::vector<std::string> dtypes; // R11: any of these will do; empty: the slot decides
+  int layout = -1;  // requested kv_layout's number; −2: one that nobody provides; −1: none
+  std::vector<std::string> dtypes;  // R11: any of these will do; empty: the slot decides
   std::vector<int> dtype_numbers;
 };
 
-// `kv_dtypes` replaces a requested `auto`: a row fits if it takes any of them. Empty: the request's own.
+// `kv_dtypes` replaces a requested `auto`: a row fits if it takes any of them. Empty: the request's
+// own.
 CompiledRequest compile_request(const Solver::Compiled& catalog, const Request& request,
                                 std::span<const std::string> kv_dtypes);
 
 struct Fail {
-  int dim = 0;                       // −1: kv_layout; −2: `unknown_dim`
+  int dim = 0;  // −1: kv_layout; −2: `unknown_dim`
   FailKind kind = FailKind::mismatch;
   const CompiledPredicate* predicate = nullptr;  // null: undeclared, or provides
   const UnknownDim* unknown_dim = nullptr;
@@ -56,7 +57,7 @@ struct RowResult {
 // Verdicts of all rows. Conditions on `phase` are not among the fails; see phase_fails().
 struct Evaluated {
   CompiledRequest request;
-  std::vector<RowResult> rows;      // parallel to Compiled::rows
+  std::vector<RowResult> rows;  // parallel to Compiled::rows
   std::vector<Fail> fails;
   std::vector<PendingCondition> pending;
 
@@ -68,7 +69,8 @@ Evaluated evaluate(const Solver::Compiled& catalog, const Request& request, cons
                    std::span<const std::string> kv_dtypes);
 
 // Whether the row serves the phase at all; if not, `fail` says how.
-bool row_serves_phase(const Solver::Compiled& catalog, const CompiledRow& row, Phase phase, FailKind* kind);
+bool row_serves_phase(const Solver::Compiled& catalog, const CompiledRow& row, Phase phase,
+                      FailKind* kind);
 
 // A row that can be part of a session in that phase (R6's typing aside).
 bool accepts(const Solver::Compiled& catalog, const Evaluated& evaluated, int row, Phase phase);

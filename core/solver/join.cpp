@@ -19,32 +19,41 @@ const CompiledRow& row_at(const Solver::Compiled& catalog, int row) {
 template <typename Visit, typename Prune>
 class SessionWalk {
  public:
-  SessionWalk(const Solver::Compiled& catalog, const Evaluated& evaluated, const Candidates& candidates,
-              const std::array<bool, 3>& phases, Visit visit, Prune prune)
-      : catalog_(catalog), evaluated_(evaluated), candidates_(candidates), visit_(visit), prune_(prune) {
+  SessionWalk(const Solver::Compiled& catalog, const Evaluated& evaluated,
+              const Candidates& candidates, const std::array<bool, 3>& phases, Visit visit,
+              Prune prune)
+      : catalog_(catalog),
+        evaluated_(evaluated),
+        candidates_(candidates),
+        visit_(visit),
+        prune_(prune) {
     for (const Phase phase : kOrder) {
       if (phases[index(phase)]) steps_[step_count_++] = phase;
     }
   }
 
   void walk() {
-    if (step_count_ > 0) descend(0);
+    if (step_count_ > 0) descend<0>();
   }
 
  private:
-  void descend(std::size_t step) {
-    for (const int row : candidates_[index(steps_[step])]) {
-      session_.row[index(steps_[step])] = row;
-      chosen_[step] = row;
+  template <std::size_t Step>
+  void descend() {
+    for (const int row : candidates_[index(steps_[Step])]) {
+      session_.row[index(steps_[Step])] = row;
+      chosen_[Step] = row;
       if (prune_(session_)) break;  // sorted: what follows is no better
-      if (find_clash(catalog_, evaluated_, std::span(chosen_).first(step + 1))) continue;
-      if (step + 1 == step_count_) {
-        visit_(session_);
-      } else {
-        descend(step + 1);
+      if (find_clash(catalog_, evaluated_, std::span<const int>(chosen_.data(), Step + 1)))
+        continue;
+      if constexpr (Step + 1 < kOrder.size()) {
+        if (Step + 1 < step_count_) {
+          descend<Step + 1>();
+          continue;
+        }
       }
+      visit_(session_);
     }
-    session_.row[index(steps_[step])] = -1;
+    session_.row[index(steps_[Step])] = -1;
   }
 
   const Solver::Compiled& catalog_;
@@ -64,7 +73,8 @@ Clash provides_clash(const Solver::Compiled& catalog, int a, int b) {
   if (left.layout != right.layout) return {Clash::Kind::provides, "kv_layout"};
   for (const auto& [dim, value] : left.other_provides) {
     const auto found = right.other_provides.find(dim);
-    if (found != right.other_provides.end() && found->second != value) return {Clash::Kind::provides, dim};
+    if (found != right.other_provides.end() && found->second != value)
+      return {Clash::Kind::provides, dim};
   }
   return {};
 }
@@ -77,7 +87,8 @@ const Value* provided(const Solver::Compiled& catalog, int row, const std::strin
   return found == provides.end() ? nullptr : &found->second;
 }
 
-Clash find_clash(const Solver::Compiled& catalog, const Evaluated& evaluated, std::span<const int> rows) {
+Clash find_clash(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                 std::span<const int> rows) {
   bool pending = false;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     pending |= evaluated.rows[static_cast<std::size_t>(rows[i])].pending_count > 0;
@@ -96,7 +107,8 @@ Clash find_clash(const Solver::Compiled& catalog, const Evaluated& evaluated, st
 }
 
 SessionOrder::SessionOrder(const Solver::Compiled& catalog, const Policy& policy)
-    : catalog_(catalog), position_of_backend_(catalog.backends.size(), static_cast<int>(policy.prefer.size())) {
+    : catalog_(catalog),
+      position_of_backend_(catalog.backends.size(), static_cast<int>(policy.prefer.size())) {
   for (std::size_t i = policy.prefer.size(); i-- > 0;) {
     const auto found = catalog.backend_of_id.find(policy.prefer[i]);
     if (found != catalog.backend_of_id.end()) {
@@ -154,10 +166,12 @@ bool SessionOrder::better(const SessionRows& a, const SessionRows& b) const {
     }
     return 0;
   };
-  const int by_id =
-      compare_by([this](int row) -> const std::string& { return catalog_.id(row_at(catalog_, row).backend); });
+  const int by_id = compare_by(
+      [this](int row) -> const std::string& { return catalog_.id(row_at(catalog_, row).backend); });
   if (by_id != 0) return by_id < 0;
-  return compare_by([this](int row) -> const std::string& { return row_at(catalog_, row).source->name; }) < 0;
+  return compare_by([this](int row) -> const std::string& {
+           return row_at(catalog_, row).source->name;
+         }) < 0;
 }
 
 std::optional<SessionRows> best_session(const Solver::Compiled& catalog, const Evaluated& evaluated,
@@ -172,7 +186,9 @@ std::optional<SessionRows> best_session(const Solver::Compiled& catalog, const E
     best = session;
     best_key = order.key(session);
   };
-  const auto prune = [&](const SessionRows& partial) { return best && order.key(partial) > best_key; };
+  const auto prune = [&](const SessionRows& partial) {
+    return best && order.key(partial) > best_key;
+  };
   SessionWalk walk(catalog, evaluated, sorted, phases, visit, prune);
   walk.walk();
   return best;
@@ -186,7 +202,8 @@ std::vector<SessionRows> all_sessions(const Solver::Compiled& catalog, const Eva
   const auto never = [](const SessionRows&) { return false; };
   SessionWalk walk(catalog, evaluated, candidates, phases, visit, never);
   walk.walk();
-  std::ranges::sort(out, [&order](const SessionRows& a, const SessionRows& b) { return order.better(a, b); });
+  std::ranges::sort(
+      out, [&order](const SessionRows& a, const SessionRows& b) { return order.better(a, b); });
   return out;
 }
 

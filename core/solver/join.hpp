@@ -1,5 +1,5 @@
-// Sessions: which accepted rows may stand together (R7), in which order they are preferred (R9), and the best
-// or all of them. Private to solver/. Pure; any thread.
+// Sessions: which accepted rows may stand together (R7), in which order they are preferred (R9),
+// and the best or all of them. Private to solver/. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -28,7 +28,8 @@ struct Clash {
   explicit operator bool() const { return kind != Kind::none; }
 };
 
-Clash find_clash(const Solver::Compiled& catalog, const Evaluated& evaluated, std::span<const int> rows);
+Clash find_clash(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                 std::span<const int> rows);
 
 // What a row provides in `dim`; null if it states nothing. For kv_layout a token.
 const Value* provided(const Solver::Compiled& catalog, int row, const std::string& dim);
@@ -40,8 +41,8 @@ class SessionOrder {
 
   bool better(const SessionRows& a, const SessionRows& b) const;
 
-  // A session's place by preference and rank alone, smaller is better; a row of −1 counts as the best
-  // possible, which makes this a bound for sessions that are still incomplete.
+  // A session's place by preference and rank alone, smaller is better; a row of −1 counts as the
+  // best possible, which makes this a bound for sessions that are still incomplete.
   using Key = std::array<int, 6>;
   Key key(const SessionRows& session) const;
   // Sorts rows of one phase so that key() never falls along the list.

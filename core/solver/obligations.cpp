@@ -25,15 +25,16 @@ struct IntegerMeet {
   void add(const Predicate& p) {
     if (p.min) low = std::max<std::int64_t>(low, *p.min);
     if (p.max) high = std::min<std::int64_t>(high, *p.max);
-    if (p.multiple_of) multiple = std::min(std::lcm(multiple, std::int64_t{*p.multiple_of}), kMaxInteger + 1);
+    if (p.multiple_of)
+      multiple = std::min(std::lcm(multiple, std::int64_t{*p.multiple_of}), kMaxInteger + 1);
     if (p.one_of) lists.push_back(&*p.one_of);
     pow2 |= p.pow2;
   }
 
   bool accepts(std::int64_t value) const {
-    return value >= low && value <= high && value % multiple == 0 && (!pow2 || std::has_single_bit(
-           static_cast<std::uint64_t>(value))) && (!exactly || value == *exactly) &&
-           std::ranges::all_of(lists, [value](const auto* list) {
+    return value >= low && value <= high && value % multiple == 0 &&
+           (!pow2 || std::has_single_bit(static_cast<std::uint64_t>(value))) &&
+           (!exactly || value == *exactly) && std::ranges::all_of(lists, [value](const auto* list) {
              return std::ranges::binary_search(*list, static_cast<std::int32_t>(value));
            });
   }
@@ -91,7 +92,8 @@ bool sets_meet(const Dimension& dim, const Dictionary& dictionary, Conditions co
       demanded = demanded | condition->includes;
       forbidden = forbidden | condition->none_of;
     } else {
-      for (const std::string& element : std::get<Set>(*dim.neutral)) accepted.set(dictionary.find(element));
+      for (const std::string& element : std::get<Set>(*dim.neutral))
+        accepted.set(dictionary.find(element));
       demanded = demanded | accepted;
     }
     allowed = allowed ? *allowed & accepted : accepted;
@@ -173,7 +175,8 @@ std::string condition_json(const Solver::Compiled& catalog, const PendingConditi
   return neutral;
 }
 
-std::vector<Obligation> list_obligations(const Solver::Compiled& catalog, const Evaluated& evaluated,
+std::vector<Obligation> list_obligations(const Solver::Compiled& catalog,
+                                         const Evaluated& evaluated,
                                          const std::array<int, 3>& row_of_phase) {
   std::vector<Obligation> out;
   for (const Phase phase : kPhases) {
@@ -191,7 +194,8 @@ std::vector<Obligation> list_obligations(const Solver::Compiled& catalog, const 
       }
     }
   }
-  std::ranges::stable_sort(out, {}, [](const Obligation& o) { return std::tie(o.dim, o.predicate); });
+  std::ranges::stable_sort(out, {},
+                           [](const Obligation& o) { return std::tie(o.dim, o.predicate); });
   return out;
 }
 

@@ -17,10 +17,12 @@ std::string wanted_json(const Query& query, const Evaluated& evaluated, int dim)
   return slot.value ? value_json(*slot.value) : "null";
 }
 
-FailedCondition failed_condition(const Query& query, const Evaluated& evaluated, int row, const Fail& fail) {
+FailedCondition failed_condition(const Query& query, const Evaluated& evaluated, int row,
+                                 const Fail& fail) {
   const Solver::Compiled& catalog = query.catalog();
   const Row& source = *catalog.rows[static_cast<std::size_t>(row)].source;
-  if (fail.unknown_dim) return {source.name, fail.unknown_dim->name, "null", fail.unknown_dim->source->json, fail.kind};
+  if (fail.unknown_dim)
+    return {source.name, fail.unknown_dim->name, "null", fail.unknown_dim->source->json, fail.kind};
   if (fail.kind == FailKind::provides) {
     return {source.name, "kv_layout", value_json(*query.request().kv_layout),
             value_json(source.provides.at("kv_layout")), fail.kind};
@@ -31,15 +33,17 @@ FailedCondition failed_condition(const Query& query, const Evaluated& evaluated,
   } else if (catalog.with_neutral.test(fail.dim)) {
     offered = condition_json(catalog, {fail.dim, nullptr});
   }
-  return {source.name, catalog.dims.at(fail.dim).name, wanted_json(query, evaluated, fail.dim), offered, fail.kind};
+  return {source.name, catalog.dims.at(fail.dim).name, wanted_json(query, evaluated, fail.dim),
+          offered, fail.kind};
 }
 
 FailedCondition failed_phase(const CompiledRow& row, Phase phase, FailKind kind) {
   std::string offered = "null";
   for (const Predicate* predicate : row.phase_predicates) {
-    const bool refuses = !predicate->unknown_operator.empty() ||
-                         (predicate->kind == Predicate::Kind::list &&
-                          std::ranges::find(predicate->list, phase_name(phase)) == predicate->list.end());
+    const bool refuses =
+        !predicate->unknown_operator.empty() ||
+        (predicate->kind == Predicate::Kind::list &&
+         std::ranges::find(predicate->list, phase_name(phase)) == predicate->list.end());
     if (refuses) offered = predicate->json;
   }
   return {row.source->name, "phase", value_json(Token(phase_name(phase))), offered, kind};
@@ -80,13 +84,15 @@ RowVerdict row_verdict(const Query& query, const Evaluated& evaluated, int row, 
   out.kv_layout = std::get<Token>(compiled.source->provides.at("kv_layout"));
   out.denied = evaluated.rows[static_cast<std::size_t>(row)].denied;
   FailKind kind{};
-  if (!row_serves_phase(catalog, compiled, phase, &kind)) out.failed.push_back(failed_phase(compiled, phase, kind));
+  if (!row_serves_phase(catalog, compiled, phase, &kind))
+    out.failed.push_back(failed_phase(compiled, phase, kind));
   for (const Fail& fail : evaluated.fails_of(row)) {
     out.failed.push_back(failed_condition(query, evaluated, row, fail));
   }
   std::ranges::stable_sort(out.failed, {}, &FailedCondition::dim);
   for (const PendingCondition& pending : evaluated.pending_of(row)) {
-    out.obligations.emplace_back(catalog.dims.at(pending.dim).name, condition_json(catalog, pending));
+    out.obligations.emplace_back(catalog.dims.at(pending.dim).name,
+                                 condition_json(catalog, pending));
   }
   std::ranges::sort(out.obligations);
   out.state = !out.failed.empty() || out.denied ? RowVerdict::State::reject
@@ -104,7 +110,8 @@ Answer answer(const Query& query) {
     out.session = query.name_session(*found);
     out.kv_dtype = out.session.kv_dtype;
     out.provides = merged_provides(query.catalog(), found->session);
-    out.obligations = list_obligations(query.catalog(), query.evaluated(found->attempt), found->session.row);
+    out.obligations =
+        list_obligations(query.catalog(), query.evaluated(found->attempt), found->session.row);
   } else {
     out.verdict = Answer::Verdict::rejected;
     out.suggestions = suggest_changes(query);
@@ -118,12 +125,15 @@ Answer Solver::resolve(const Request& request, const Policy& policy) const {
   for (const Phase phase : kPhases) {
     const auto& typed = request.choice[index(phase)];
     if (!typed) continue;
-    if (auto entries = split_choice(*typed, phase); !entries) return error_answer(catalog(), entries.error());
+    if (auto entries = split_choice(*typed, phase); !entries)
+      return error_answer(catalog(), entries.error());
   }
   return answer(Query(*compiled_, request, policy));
 }
 
-Answer Solver::validate(const Request& request, const Policy& policy) const { return resolve(request, policy); }
+Answer Solver::validate(const Request& request, const Policy& policy) const {
+  return resolve(request, policy);
+}
 
 std::vector<Session> Solver::allowed_set(const Request& request, const Policy& policy) const {
   const Query query(*compiled_, request, policy);
@@ -150,7 +160,8 @@ Explanation Solver::explain(const Request& request, const Policy& policy) const 
   return out;
 }
 
-std::vector<Choice> Solver::choices(Phase phase, const std::string& platform, const std::string& arch) const {
+std::vector<Choice> Solver::choices(Phase phase, const std::string& platform,
+                                    const std::string& arch) const {
   Request request;
   for (const std::string& name : compiled_->dims.names()) {
     if (name != "phase") request.values[name] = Unknown{};
@@ -164,7 +175,8 @@ std::vector<Choice> Solver::choices(Phase phase, const std::string& platform, co
     Choice choice{backend.manifest->id, backend.manifest->summary, false, false};
     for (int row = backend.first_row; row < backend.first_row + backend.row_count; ++row) {
       const std::array one{row};
-      if (!accepts(*compiled_, evaluated, row, phase) || find_clash(*compiled_, evaluated, one)) continue;
+      if (!accepts(*compiled_, evaluated, row, phase) || find_clash(*compiled_, evaluated, one))
+        continue;
       choice.usable = true;
       choice.automatic |= compiled_->rows[static_cast<std::size_t>(row)].source->rank > 0;
     }
@@ -186,9 +198,15 @@ Solver::~Solver() = default;
 Solver::Solver(Solver&&) noexcept = default;
 Solver& Solver::operator=(Solver&&) noexcept = default;
 
-const std::vector<Solver::SetAside>& Solver::set_aside() const { return compiled_->set_aside; }
-const std::string& Solver::catalog() const { return compiled_->catalog; }
-const DimensionTable& Solver::dimensions() const { return compiled_->dims; }
+const std::vector<Solver::SetAside>& Solver::set_aside() const {
+  return compiled_->set_aside;
+}
+const std::string& Solver::catalog() const {
+  return compiled_->catalog;
+}
+const DimensionTable& Solver::dimensions() const {
+  return compiled_->dims;
+}
 
 std::vector<std::string> Solver::ids() const {
   std::vector<std::string> out;

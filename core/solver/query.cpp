@@ -31,11 +31,16 @@ std::vector<std::string> dtype_preference(const Request& request, const Policy& 
     }
   }
   const bool fp8_first = device && device->platform == "cuda" && device->major >= 10 && plain;
-  return fp8_first ? std::vector<std::string>{"fp8_e4m3", "bf16"} : std::vector<std::string>{"bf16", "fp8_e4m3"};
+  return fp8_first ? std::vector<std::string>{"fp8_e4m3", "bf16"}
+                   : std::vector<std::string>{"bf16", "fp8_e4m3"};
 }
 
 Query::Query(const Solver::Compiled& catalog, const Request& request, const Policy& policy)
-    : catalog_(catalog), request_(request), policy_(policy), phases_(request.phases()), order_(catalog, policy) {
+    : catalog_(catalog),
+      request_(request),
+      policy_(policy),
+      phases_(request.phases()),
+      order_(catalog, policy) {
   for (const Phase phase : kPhases) {
     const auto& typed = request.choice[index(phase)];
     auto entries = typed ? split_choice(*typed, phase) : std::vector<std::string>{"auto"};
@@ -43,7 +48,8 @@ Query::Query(const Solver::Compiled& catalog, const Request& request, const Poli
   }
   if (asks_for_auto_dtype(request)) {
     dtypes_ = dtype_preference(request, policy);
-    for (const auto& dtype : dtypes_) evaluated_.push_back(evaluate(catalog, request, policy, {&dtype, 1}));
+    for (const auto& dtype : dtypes_)
+      evaluated_.push_back(evaluate(catalog, request, policy, {&dtype, 1}));
   } else {
     dtypes_ = {""};
     evaluated_.push_back(evaluate(catalog, request, policy, {}));
@@ -56,14 +62,17 @@ const Evaluated& Query::report() const {
   return *report_;
 }
 
-bool Query::typed(Phase phase) const { return request_.choice[index(phase)].has_value(); }
+bool Query::typed(Phase phase) const {
+  return request_.choice[index(phase)].has_value();
+}
 
 const Deny* Query::denied(const std::string& id) const {
   const auto found = std::ranges::find(policy_.deny, id, &Deny::id);
   return found == policy_.deny.end() ? nullptr : &*found;
 }
 
-std::vector<int> Query::candidates(const Evaluated& evaluated, Phase phase, const std::string& entry) const {
+std::vector<int> Query::candidates(const Evaluated& evaluated, Phase phase,
+                                   const std::string& entry) const {
   std::vector<int> out;
   const auto add = [&](int first, int count, bool ranked_only) {
     for (int row = first; row < first + count; ++row) {
@@ -82,10 +91,15 @@ std::vector<int> Query::candidates(const Evaluated& evaluated, Phase phase, cons
   return out;
 }
 
-std::optional<Query::Found> Query::resolve() const { return resolve(choice_); }
+std::optional<Query::Found> Query::resolve() const {
+  return resolve(choice_);
+}
 
-std::optional<Query::Found> Query::resolve(const std::array<std::vector<std::string>, 3>& choice) const {
-  const auto unknown = [this](const std::string& entry) { return entry != "auto" && !catalog_.find(entry); };
+std::optional<Query::Found> Query::resolve(
+    const std::array<std::vector<std::string>, 3>& choice) const {
+  const auto unknown = [this](const std::string& entry) {
+    return entry != "auto" && !catalog_.find(entry);
+  };
   for (const auto& entries : choice) {
     if (std::ranges::any_of(entries, unknown)) return std::nullopt;
   }
@@ -111,7 +125,8 @@ std::vector<Query::Found> Query::allowed() const {
   std::vector<Found> out;
   for (std::size_t attempt = 0; attempt < evaluated_.size(); ++attempt) {
     Candidates all;
-    for (const Phase phase : kPhases) all[index(phase)] = candidates(evaluated_[attempt], phase, "");
+    for (const Phase phase : kPhases)
+      all[index(phase)] = candidates(evaluated_[attempt], phase, "");
     for (const auto& session : all_sessions(catalog_, evaluated_[attempt], order_, all, phases_)) {
       out.push_back({session, dtypes_[attempt], attempt});
     }

@@ -1,5 +1,6 @@
-// One request against one catalogue: evaluates it per kv_dtype and answers what the projections ask (which
-// session, which sessions, what each row says). Private to solver/. Not shared between threads.
+// One request against one catalogue: evaluates it per kv_dtype and answers what the projections ask
+// (which session, which sessions, what each row says). Private to solver/. Not shared between
+// threads.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ class Query {
 
   struct Found {
     SessionRows session;
-    std::string kv_dtype;  // empty: unknown
+    std::string kv_dtype;     // empty: unknown
     std::size_t attempt = 0;  // which of the tried dtypes; index for evaluated()
   };
 
@@ -39,8 +40,10 @@ class Query {
   const Evaluated& evaluated(std::size_t attempt) const { return evaluated_[attempt]; }
   const Evaluated& report() const;
 
-  // Rows usable in a phase under the given verdicts; `entry` is an id or "auto"; empty: every backend.
-  std::vector<int> candidates(const Evaluated& evaluated, Phase phase, const std::string& entry) const;
+  // Rows usable in a phase under the given verdicts; `entry` is an id or "auto"; empty: every
+  // backend.
+  std::vector<int> candidates(const Evaluated& evaluated, Phase phase,
+                              const std::string& entry) const;
 
   Session name_session(const Found& found) const;
 
@@ -57,8 +60,8 @@ class Query {
   std::array<bool, 3> phases_;
   std::array<std::vector<std::string>, 3> choice_;
   std::vector<std::string> dtypes_;
-  std::vector<Evaluated> evaluated_;            // by dtype
-  mutable std::optional<Evaluated> report_;     // made on demand
+  std::vector<Evaluated> evaluated_;         // by dtype
+  mutable std::optional<Evaluated> report_;  // made on demand
   SessionOrder order_;
 };
 
@@ -68,8 +71,10 @@ std::vector<std::string> dtype_preference(const Request& request, const Policy& 
 // One row's conditions in one phase, in words of the answer.
 RowVerdict row_verdict(const Query& query, const Evaluated& evaluated, int row, Phase phase);
 
-// Why there is no session (R10): diagnostics in the order they are shown, `suggestions` as their help.
-std::vector<Diagnostic> explain_rejection(const Query& query, const std::vector<Suggestion>& suggestions);
+// Why there is no session (R10): diagnostics in the order they are shown, `suggestions` as their
+// help.
+std::vector<Diagnostic> explain_rejection(const Query& query,
+                                          const std::vector<Suggestion>& suggestions);
 
 // Single changes of what was typed or is settable that were re-evaluated and accepted (P5).
 std::vector<Suggestion> suggest_changes(const Query& query);

@@ -1,5 +1,5 @@
-// Why there is no session (R10): every backend gets a reason, the nearest first, and what this request does
-// allow is said beside it.
+// Why there is no session (R10): every backend gets a reason, the nearest first, and what this
+// request does allow is said beside it.
 
 #include <algorithm>
 #include <set>
@@ -7,23 +7,23 @@
 #include <fmt/format.h>
 
 #include "diag/nearest.hpp"
+#include "solver/clash.hpp"
 #include "solver/describe.hpp"
-#include "solver/obligations.hpp"
 
 namespace dsakit {
 namespace {
 
-constexpr std::size_t kShownRows = 4;       // rows of a typed backend in text
-constexpr std::size_t kShownBackends = 8;   // backends of a report in text
-constexpr std::size_t kShownSessions = 3;   // nearest allowed sessions
+constexpr std::size_t kShownRows = 4;      // rows of a typed backend in text
+constexpr std::size_t kShownBackends = 8;  // backends of a report in text
+constexpr std::size_t kShownSessions = 3;  // nearest allowed sessions
 
 // The rows of a backend, those with the fewest unmet conditions in `phase` first.
-std::vector<int> nearest_rows(const Query& query, const Evaluated& evaluated, const CompiledBackend& backend,
-                              Phase phase) {
+std::vector<int> nearest_rows(const Query& query, const Evaluated& evaluated,
+                              const CompiledBackend& backend, Phase phase) {
   const auto unmet = [&](int row) {
     FailKind kind{};
-    const bool serves =
-        row_serves_phase(query.catalog(), query.catalog().rows[static_cast<std::size_t>(row)], phase, &kind);
+    const bool serves = row_serves_phase(
+        query.catalog(), query.catalog().rows[static_cast<std::size_t>(row)], phase, &kind);
     return std::pair(!serves, evaluated.rows[static_cast<std::size_t>(row)].fail_count);
   };
   std::vector<int> rows;
@@ -35,7 +35,10 @@ std::vector<int> nearest_rows(const Query& query, const Evaluated& evaluated, co
 class Rejection {
  public:
   Rejection(const Query& query, const std::vector<Suggestion>& suggestions)
-      : query_(query), report_(query.report()), suggestions_(suggestions), allowed_(query.allowed()) {}
+      : query_(query),
+        report_(query.report()),
+        suggestions_(suggestions),
+        allowed_(query.allowed()) {}
 
   std::vector<Diagnostic> run() {
     refuse_unknown_dtype();
@@ -56,7 +59,8 @@ class Rejection {
       const auto found = query_.request().values.find(dim);
       return found == query_.request().values.end() ? "" : value_text(found->second);
     };
-    std::string out = text("model_family").empty() ? "this request" : "`" + text("model_family") + "`";
+    std::string out =
+        text("model_family").empty() ? "this request" : "`" + text("model_family") + "`";
     if (!text("arch").empty()) out += " on " + text("arch");
     if (!text("kv_dtype").empty()) out += " with kv_dtype " + text("kv_dtype");
     return out;
@@ -81,7 +85,8 @@ class Rejection {
     for (const std::string& token : known) {
       for (std::string& spelling : spellings(token)) accepted.push_back(std::move(spelling));
     }
-    auto diagnostic = Diagnostic(Code::E0406).with("catalog", catalog().catalog).with("found", *dtype);
+    auto diagnostic =
+        Diagnostic(Code::E0406).with("catalog", catalog().catalog).with("found", *dtype);
     const auto origin = query_.request().origins.find("kv_dtype");
     if (origin != query_.request().origins.end()) diagnostic.origins.push_back(origin->second);
     diagnostic.notes.push_back("accepted spellings: " + quoted_list(accepted));
@@ -119,7 +124,9 @@ class Rejection {
     for (const CompiledBackend& backend : catalog().backends) known.push_back(backend.manifest->id);
     auto out = Diagnostic(Code::E0201).with("backend", id).with("catalog", catalog().catalog);
     if (const auto nearest = nearest_of_all(id, known)) {
-      out = std::move(out).with("nearest", *nearest).note(fmt::format("the nearest id is `{}`", *nearest));
+      out = std::move(out)
+                .with("nearest", *nearest)
+                .note(fmt::format("the nearest id is `{}`", *nearest));
     }
     std::ranges::sort(known);
     return std::move(out).note("its backends: " + quoted_list(known));
@@ -144,7 +151,8 @@ class Rejection {
     auto out = Diagnostic(Code::E0203)
                    .with("backend", backend.manifest->id)
                    .with("phase", std::string(phase_name(phase)))
-                   .with("what", rows.empty() ? "request" : subject_of_fails(query_, report_, rows.front()))
+                   .with("what",
+                         rows.empty() ? "request" : subject_of_fails(query_, report_, rows.front()))
                    .with("failed", RawJson{failed_conditions_json(failed)});
     const auto visible = std::span(rows).first(std::min(rows.size(), shown));
     const std::string request = describe_request(query_, report_, visible);
@@ -154,7 +162,8 @@ class Rejection {
                               describe_fails(query_, report_, row, phase)});
     }
     if (rows.size() > shown) {
-      out.evidence.push_back({"", fmt::format("… and {} more rows (dsakit explain shows all)", rows.size() - shown)});
+      out.evidence.push_back(
+          {"", fmt::format("… and {} more rows (dsakit explain shows all)", rows.size() - shown)});
     }
     const std::string note = arch_note(query_, report_, visible);
     if (!note.empty()) out.notes.push_back(note);
@@ -168,9 +177,10 @@ class Rejection {
       Session session = query_.name_session(found);
       const bool fits = std::ranges::all_of(kPhases, [&](Phase phase) {
         const auto& entries = query_.entries(phase);
-        return !query_.phases()[index(phase)] || std::ranges::any_of(entries, [&](const std::string& entry) {
-          return entry == "auto" || entry == session.backend[index(phase)];
-        });
+        return !query_.phases()[index(phase)] ||
+               std::ranges::any_of(entries, [&](const std::string& entry) {
+                 return entry == "auto" || entry == session.backend[index(phase)];
+               });
       });
       if (fits) sessions.push_back(std::move(session));
     }
@@ -191,15 +201,17 @@ class Rejection {
     std::array<bool, 3> lacking{};
     bool any_lacking = false;
     for (const Phase phase : kPhases) {
-      const bool lacks = query_.phases()[index(phase)] && query_.candidates(report_, phase, "").empty();
+      const bool lacks =
+          query_.phases()[index(phase)] && query_.candidates(report_, phase, "").empty();
       lacking[index(phase)] = lacks;
       any_lacking |= lacks;
     }
     if (!any_lacking && typed_pair_clash()) return;
-    auto diagnostic = any_lacking ? Diagnostic(Code::E0301)
-                                        .with("phases", describe_phases(lacking))
-                                        .with("subject", subject())
-                                  : Diagnostic(Code::E0304).with("phases", describe_phases(query_.phases()));
+    auto diagnostic =
+        any_lacking ? Diagnostic(Code::E0301)
+                          .with("phases", describe_phases(lacking))
+                          .with("subject", subject())
+                    : Diagnostic(Code::E0304).with("phases", describe_phases(query_.phases()));
     diagnostic.children = backend_reasons();
     diagnostic.evidence = nearest_evidence();
     out_.push_back(std::move(diagnostic));
@@ -207,10 +219,11 @@ class Rejection {
 
   // Two typed backends that serve one by one: say what they disagree about.
   bool typed_pair_clash() {
-    for (const auto& [a, b] : {std::pair(Phase::prefill, Phase::decode), std::pair(Phase::decode, Phase::mtp),
-                               std::pair(Phase::prefill, Phase::mtp)}) {
+    for (const auto& [a, b] :
+         {std::pair(Phase::prefill, Phase::decode), std::pair(Phase::decode, Phase::mtp),
+          std::pair(Phase::prefill, Phase::mtp)}) {
       if (!query_.typed(a) || !query_.typed(b)) continue;
-      auto diagnostic = clash_between(a, typed_rows(a), b, typed_rows(b));
+      auto diagnostic = clash_between(query_, a, typed_rows(a), b, typed_rows(b));
       if (!diagnostic) continue;
       for (const Phase phase : {a, b}) {
         const Origin& origin = query_.request().choice[index(phase)]->origin;
@@ -231,78 +244,6 @@ class Rejection {
     return rows;
   }
 
-  // The clash of the first rows if all pairs clash.
-  std::optional<Diagnostic> clash_between(Phase a, const std::vector<int>& rows_a, Phase b,
-                                          const std::vector<int>& rows_b) const {
-    std::optional<Diagnostic> out;
-    for (const int row_a : rows_a) {
-      for (const int row_b : rows_b) {
-        const std::array pair{row_a, row_b};
-        Clash clash = find_clash(catalog(), report_, pair);
-        if (!clash) {
-          if (query_.dtypes().size() == 1) return std::nullopt;
-          clash = {Clash::Kind::obligation, "kv_dtype"};  // each serves another dtype of the preference
-        }
-        if (!out) out = clash_diagnostic(clash, a, row_a, b, row_b);
-      }
-    }
-    return out;
-  }
-
-  const std::string& id_of(int row) const { return catalog().id(catalog().rows[static_cast<std::size_t>(row)].backend); }
-
-  Diagnostic clash_diagnostic(const Clash& clash, Phase a, int row_a, Phase b, int row_b) const {
-    const Code code = clash.kind == Clash::Kind::provides   ? Code::E0305
-                      : clash.kind == Clash::Kind::conflict ? Code::E0306
-                                                            : Code::E0307;
-    const auto& row = catalog().rows[static_cast<std::size_t>(row_a)];
-    const std::string dim = clash.kind == Clash::Kind::conflict ? "conflicts" : clash.dim;
-    FailedCondition failed{row.source->name, dim, "null", "null", FailKind::conflict};
-    if (clash.kind == Clash::Kind::provides) {
-      failed.wanted = value_json(*provided(catalog(), row_b, clash.dim));
-      failed.offered = value_json(*provided(catalog(), row_a, clash.dim));
-    }
-    auto out = Diagnostic(code)
-                   .with("backend", id_of(row_a))
-                   .with("phase", std::string(phase_name(a)))
-                   .with("other", id_of(row_b))
-                   .with("phase_a", std::string(phase_name(a)))
-                   .with("phase_b", std::string(phase_name(b)))
-                   .with("dim", dim)
-                   .with("failed", RawJson{failed_conditions_json({&failed, 1})});
-    for (const auto& [phase, number] : {std::pair(a, row_a), std::pair(b, row_b)}) {
-      out.evidence.push_back({id_of(number), clash_side(clash, phase, number)});
-    }
-    return out;
-  }
-
-  std::string clash_side(const Clash& clash, Phase phase, int row) const {
-    if (clash.kind == Clash::Kind::conflict) {
-      return fmt::format("{}; declares conflicts with {}", phase_name(phase),
-                         quoted_list(catalog().backends[static_cast<std::size_t>(
-                             catalog().rows[static_cast<std::size_t>(row)].backend)].manifest->conflicts));
-    }
-    if (clash.kind == Clash::Kind::provides) {
-      const std::string value = value_text(*provided(catalog(), row, clash.dim));
-      const KvLayoutInfo* layout = clash.dim == "kv_layout" ? find_kv_layout(value) : nullptr;
-      return fmt::format("{} {} {} {}{}", phase_name(phase), phase == Phase::prefill ? "writes" : "reads", clash.dim,
-                         value, layout ? fmt::format("   {}", layout->doc) : "");
-    }
-    std::string conditions;
-    for (const PendingCondition& pending : report_.pending_of(row)) {
-      if (catalog().dims.at(pending.dim).name == clash.dim) conditions += " " + condition_json(catalog(), pending);
-    }
-    return fmt::format("{} {} accepts{}", phase_name(phase), clash.dim,
-                       conditions.empty() ? " " + kv_dtype_of(row) : conditions);
-  }
-
-  std::string kv_dtype_of(int row) const {
-    for (const CompiledPredicate& predicate : catalog().rows[static_cast<std::size_t>(row)].predicates) {
-      if (predicate.dim == catalog().kv_dtype_dim) return predicate_text(*predicate.source);
-    }
-    return "anything";
-  }
-
   // At least one reason for each backend, nearest first.
   std::vector<Diagnostic> backend_reasons() const {
     std::vector<Diagnostic> out;
@@ -314,12 +255,14 @@ class Rejection {
       }
       bool has_reason = false;
       for (const Phase phase : kPhases) {
-        if (!query_.phases()[index(phase)] || !query_.candidates(report_, phase, entry.manifest->id).empty()) continue;
+        if (!query_.phases()[index(phase)] ||
+            !query_.candidates(report_, phase, entry.manifest->id).empty())
+          continue;
         out.push_back(unserved(entry, phase, 1));
         has_reason = true;
       }
       if (!has_reason) {
-        if (auto clash = clash_of_backend(entry)) out.push_back(std::move(*clash));
+        if (auto clash = clash_of_backend(query_, entry)) out.push_back(std::move(*clash));
       }
     }
     return out;
@@ -330,38 +273,6 @@ class Rejection {
       if (query_.phases()[index(phase)]) return phase;
     }
     return Phase::prefill;
-  }
-
-  // R7 alone refuses this backend: the clash between one of its phases and whatever serves another.
-  std::optional<Diagnostic> clash_of_backend(const CompiledBackend& backend) const {
-    for (const Phase a : kPhases) {
-      if (!query_.phases()[index(a)]) continue;
-      const auto own = query_.candidates(report_, a, backend.manifest->id);
-      if (!own.empty()) {
-        const Clash alone = find_clash(catalog(), report_, std::array{own.front()});
-        if (alone) return clash_diagnostic(alone, a, own.front(), a, own.front());
-      }
-      for (const Phase b : kPhases) {
-        if (b == a || !query_.phases()[index(b)]) continue;
-        if (auto clash = clash_between(a, own, b, query_.candidates(report_, b, ""))) return clash;
-      }
-    }
-    return three_way_clash(backend);
-  }
-
-  // Each two phases agree and the three together do not.
-  std::optional<Diagnostic> three_way_clash(const CompiledBackend& backend) const {
-    Candidates all;
-    for (const Phase phase : kPhases) all[index(phase)] = query_.candidates(report_, phase, "");
-    for (const int row : query_.candidates(report_, Phase::decode, backend.manifest->id)) {
-      for (const int prefill : all[index(Phase::prefill)]) {
-        for (const int mtp : all[index(Phase::mtp)]) {
-          const Clash clash = find_clash(catalog(), report_, std::array{row, prefill, mtp});
-          if (clash) return clash_diagnostic(clash, Phase::decode, row, Phase::prefill, prefill);
-        }
-      }
-    }
-    return std::nullopt;
   }
 
   // Backends by the fewest unmet conditions over the requested phases, then by id.
@@ -378,7 +289,8 @@ class Rejection {
     for (const Phase phase : kPhases) {
       if (!query_.phases()[index(phase)] || entry.row_count == 0) continue;
       const int nearest = nearest_rows(query_, report_, entry, phase).front();
-      for (const auto& failed : row_verdict(query_, report_, nearest, phase).failed) unmet.insert(failed.dim);
+      for (const auto& failed : row_verdict(query_, report_, nearest, phase).failed)
+        unmet.insert(failed.dim);
     }
     return unmet.size();
   }
@@ -388,10 +300,12 @@ class Rejection {
     const auto order = backends_by_distance();
     for (std::size_t i = 0; i < std::min(order.size(), kShownBackends); ++i) {
       const CompiledBackend& entry = catalog().backends[static_cast<std::size_t>(order[i])];
-      out.push_back({entry.manifest->id, fmt::format("{}   {}", distance(order[i]), nearest_text(entry))});
+      out.push_back(
+          {entry.manifest->id, fmt::format("{}   {}", distance(order[i]), nearest_text(entry))});
     }
     if (order.size() > kShownBackends) {
-      out.push_back({"", fmt::format("… and {} more (dsakit explain shows all)", order.size() - kShownBackends)});
+      out.push_back({"", fmt::format("… and {} more (dsakit explain shows all)",
+                                     order.size() - kShownBackends)});
     }
     return out;
   }
@@ -403,12 +317,15 @@ class Rejection {
       if (!query_.candidates(report_, phase, backend.manifest->id).empty()) continue;
       const int row = nearest_rows(query_, report_, backend, phase).front();
       return fmt::format("{} (row {}, {})", describe_fails(query_, report_, row, phase),
-                         catalog().rows[static_cast<std::size_t>(row)].source->name, phase_name(phase));
+                         catalog().rows[static_cast<std::size_t>(row)].source->name,
+                         phase_name(phase));
     }
-    const auto clash = clash_of_backend(backend);
+    const auto clash = clash_of_backend(query_, backend);
     if (!clash) return "serves, but not in this session";
     for (const Field& field : clash->fields) {
-      if (field.name == "other") return fmt::format("serves one by one, clashes with `{}`", std::get<std::string>(field.value));
+      if (field.name == "other")
+        return fmt::format("serves one by one, clashes with `{}`",
+                           std::get<std::string>(field.value));
     }
     return "serves one by one";
   }
@@ -422,10 +339,12 @@ class Rejection {
         if (!query_.phases()[index(phase)]) continue;
         std::set<std::string> ids;
         for (const Session& session : sessions) ids.insert(session.backend[index(phase)]);
-        first.notes.push_back(fmt::format("{} allowed here: {}", phase_name(phase),
-                                          quoted_list(std::vector<std::string>(ids.begin(), ids.end()))));
+        first.notes.push_back(
+            fmt::format("{} allowed here: {}", phase_name(phase),
+                        quoted_list(std::vector<std::string>(ids.begin(), ids.end()))));
       }
-      const bool listed = std::ranges::any_of(first.fields, [](const Field& f) { return f.name == "sessions"; });
+      const bool listed =
+          std::ranges::any_of(first.fields, [](const Field& f) { return f.name == "sessions"; });
       if (!listed) {
         sessions.resize(std::min(sessions.size(), kShownSessions));
         first.fields.push_back({"sessions", RawJson{sessions_json(sessions)}});
@@ -433,7 +352,8 @@ class Rejection {
     }
     for (const Suggestion& suggestion : suggestions_) first.helps.push_back(suggestion.text);
     if (suggestions_.empty()) {
-      first.notes.emplace_back("no change of one setting makes any backend fit; all settable dimensions were tried");
+      first.notes.emplace_back(
+          "no change of one setting makes any backend fit; all settable dimensions were tried");
     }
   }
 
@@ -447,7 +367,8 @@ class Rejection {
 
 }  // namespace
 
-std::vector<Diagnostic> explain_rejection(const Query& query, const std::vector<Suggestion>& suggestions) {
+std::vector<Diagnostic> explain_rejection(const Query& query,
+                                          const std::vector<Suggestion>& suggestions) {
   return Rejection(query, suggestions).run();
 }
 

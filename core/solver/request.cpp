@@ -27,7 +27,8 @@ tl::unexpected<Diagnostic> wrong(const std::string& key, const Json& found, std:
 // Fills a Request from the members of one JSON object.
 class RequestReader {
  public:
-  RequestReader(const DimensionTable& dims, std::string_view catalog) : dims_(dims), catalog_(catalog) {}
+  RequestReader(const DimensionTable& dims, std::string_view catalog)
+      : dims_(dims), catalog_(catalog) {}
 
   tl::expected<void, Diagnostic> read(const std::string& key, const Json& value) {
     if (key == "phase") return tl::make_unexpected(Diagnostic(Code::E0405));
@@ -45,10 +46,12 @@ class RequestReader {
     if (!value.is_array() || value.empty()) return wrong("phases", value, allowed);
     request_.prefill = request_.decode = request_.mtp = false;
     for (const Json& entry : value) {
-      const auto phase = entry.is_string() ? parse_phase(entry.get_ref<const std::string&>()) : std::nullopt;
+      const auto phase =
+          entry.is_string() ? parse_phase(entry.get_ref<const std::string&>()) : std::nullopt;
       if (!phase) return wrong("phases", entry, allowed);
-      (*phase == Phase::prefill ? request_.prefill : *phase == Phase::decode ? request_.decode : request_.mtp) =
-          true;
+      (*phase == Phase::prefill  ? request_.prefill
+       : *phase == Phase::decode ? request_.decode
+                                 : request_.mtp) = true;
     }
     return {};
   }
@@ -64,7 +67,8 @@ class RequestReader {
     if (value.is_null()) return {};
     const std::string key(phase_name(phase));
     if (!value.is_string()) return wrong(key, value, "a backend id or a comma list of ids");
-    Typed typed{value.get<std::string>(), {fmt::format("\"{}\":\"{}\"", key, value.get<std::string>()), "request"}};
+    Typed typed{value.get<std::string>(),
+                {fmt::format("\"{}\":\"{}\"", key, value.get<std::string>()), "request"}};
     const auto entries = split_choice(typed, phase);
     if (!entries) return tl::make_unexpected(entries.error());
     request_.choice[index(phase)] = std::move(typed);
@@ -93,9 +97,12 @@ class RequestReader {
     std::vector<std::string> known = dims_.names();
     std::erase(known, "phase");
     known.insert(known.end(), {"phases", "prefill", "decode", "mtp", "kv_layout"});
-    auto diagnostic = Diagnostic(Code::E0401).with("key", key).with("catalog", std::string(catalog_));
+    auto diagnostic =
+        Diagnostic(Code::E0401).with("key", key).with("catalog", std::string(catalog_));
     if (const auto nearest = nearest_of_all(key, known)) {
-      diagnostic = std::move(diagnostic).with("nearest", *nearest).note(fmt::format("the nearest name is `{}`", *nearest));
+      diagnostic = std::move(diagnostic)
+                       .with("nearest", *nearest)
+                       .note(fmt::format("the nearest name is `{}`", *nearest));
     }
     return tl::make_unexpected(std::move(diagnostic));
   }
@@ -105,8 +112,8 @@ class RequestReader {
   Request request_;
 };
 
-tl::unexpected<Diagnostic> wrong_policy(const std::string& file, std::string path, const Json& found,
-                                        std::string allowed) {
+tl::unexpected<Diagnostic> wrong_policy(const std::string& file, std::string path,
+                                        const Json& found, std::string allowed) {
   return tl::make_unexpected(Diagnostic(Code::E0602)
                                  .with("file", file)
                                  .with("path", std::move(path))
@@ -114,12 +121,14 @@ tl::unexpected<Diagnostic> wrong_policy(const std::string& file, std::string pat
                                  .with("allowed", std::move(allowed)));
 }
 
-tl::expected<std::vector<std::string>, Diagnostic> policy_list(const Json& list, const std::string& key,
+tl::expected<std::vector<std::string>, Diagnostic> policy_list(const Json& list,
+                                                               const std::string& key,
                                                                const std::string& file) {
   if (!list.is_array()) return wrong_policy(file, "/" + key, list, "a list of names");
   std::vector<std::string> out;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (!list[i].is_string()) return wrong_policy(file, fmt::format("/{}/{}", key, i), list[i], "a name");
+    if (!list[i].is_string())
+      return wrong_policy(file, fmt::format("/{}/{}", key, i), list[i], "a name");
     const auto& name = list[i].get_ref<const std::string&>();
     out.emplace_back(key == "kv_dtype" ? resolve_alias(name) : std::string_view(name));
   }
@@ -135,7 +144,8 @@ tl::expected<std::vector<Deny>, Diagnostic> policy_deny(const Json& list, const 
       out.push_back({entry.get<std::string>(), "listed under deny in " + file});
     } else if (entry.is_object() && entry.contains("id") && entry["id"].is_string() &&
                (!entry.contains("reason") || entry["reason"].is_string())) {
-      out.push_back({entry["id"].get<std::string>(), entry.value("reason", "listed under deny in " + file)});
+      out.push_back(
+          {entry["id"].get<std::string>(), entry.value("reason", "listed under deny in " + file)});
     } else {
       return wrong_policy(file, fmt::format("/deny/{}", i), entry, R"(an id or {"id","reason"})");
     }
@@ -145,7 +155,9 @@ tl::expected<std::vector<Deny>, Diagnostic> policy_deny(const Json& list, const 
 
 }  // namespace
 
-std::string_view phase_name(Phase phase) { return kPhaseNames[index(phase)]; }
+std::string_view phase_name(Phase phase) {
+  return kPhaseNames[index(phase)];
+}
 
 std::optional<Phase> parse_phase(std::string_view name) {
   for (const Phase phase : kPhases) {
@@ -155,7 +167,8 @@ std::optional<Phase> parse_phase(std::string_view name) {
 }
 
 std::array<bool, 3> Request::phases() const {
-  return {prefill || choice[0].has_value(), decode || choice[1].has_value(), mtp || choice[2].has_value()};
+  return {prefill || choice[0].has_value(), decode || choice[1].has_value(),
+          mtp || choice[2].has_value()};
 }
 
 tl::expected<std::vector<std::string>, Diagnostic> split_choice(const Typed& typed, Phase phase) {
@@ -170,7 +183,8 @@ tl::expected<std::vector<std::string>, Diagnostic> split_choice(const Typed& typ
   std::size_t start = 0;
   while (true) {
     const std::size_t comma = typed.text.find(',', start);
-    std::string entry = typed.text.substr(start, comma == std::string::npos ? comma : comma - start);
+    std::string entry =
+        typed.text.substr(start, comma == std::string::npos ? comma : comma - start);
     if (entry.empty()) return refuse(typed.text.empty() ? "it is empty" : "it has an empty entry");
     if (!entries.empty() && entries.back() == "auto") return refuse("`auto` must come last");
     entries.push_back(std::move(entry));
@@ -195,7 +209,9 @@ tl::expected<Request, Diagnostic> parse_request(std::string_view json, const Dim
 
 tl::expected<Policy, Diagnostic> parse_policy(std::string_view json, const std::string& file) {
   const auto parsed = parse_strict_json(json);
-  if (!parsed) return tl::make_unexpected(Diagnostic(Code::E0106).with("file", file).with("reason", parsed.error()));
+  if (!parsed)
+    return tl::make_unexpected(
+        Diagnostic(Code::E0106).with("file", file).with("reason", parsed.error()));
   if (!parsed->is_object()) return wrong_policy(file, "/", *parsed, "an object");
   Policy policy;
   for (const auto& [key, value] : parsed->items()) {

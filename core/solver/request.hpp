@@ -1,8 +1,9 @@
-// What is asked of the solver: a point (or, with unknown values, a region) in the space of dimensions, the
-// phases of the session, and what the user typed; and the policy that orders answers.
+// What is asked of the solver: a point (or, with unknown values, a region) in the space of
+// dimensions, the phases of the session, and what the user typed; and the policy that orders
+// answers.
 //
-// Invariants: `values` holds only dimensions of the catalogue it was parsed for; an absent dimension means
-// its neutral value, Unknown means unknown (R1). Value types; no thread affinity.
+// Invariants: `values` holds only dimensions of the catalogue it was parsed for; an absent
+// dimension means its neutral value, Unknown means unknown (R1). Value types; no thread affinity.
 #pragma once
 
 #include <array>
@@ -23,7 +24,9 @@ enum class Phase : std::uint8_t { prefill, decode, mtp };
 inline constexpr std::array<Phase, 3> kPhases{Phase::prefill, Phase::decode, Phase::mtp};
 std::string_view phase_name(Phase phase);
 std::optional<Phase> parse_phase(std::string_view name);
-constexpr std::size_t index(Phase phase) { return static_cast<std::size_t>(phase); }
+constexpr std::size_t index(Phase phase) {
+  return static_cast<std::size_t>(phase);
+}
 
 // What a user typed for one phase: an id, or a comma list that may end in `auto`.
 struct Typed {
@@ -33,12 +36,12 @@ struct Typed {
 };
 
 struct Request {
-  std::map<std::string, Value> values;    // kv_dtype may be the token "auto" (R11)
-  std::optional<std::string> kv_layout;   // R8
+  std::map<std::string, Value> values;              // kv_dtype may be the token "auto" (R11)
+  std::optional<std::string> kv_layout;             // R8
   bool prefill = true, decode = true, mtp = false;  // phases of the session (R5)
   std::array<std::optional<Typed>, 3> choice;       // typed, by Phase
   std::map<std::string, Origin> origins;  // where a dimension's value came from, for messages
-  std::string subject;                    // what is asked about, for messages: "GlmMoeDsaForCausalLM"
+  std::string subject;  // what is asked about, for messages: "GlmMoeDsaForCausalLM"
 
   // The requested phases, those added by typing included (R5).
   std::array<bool, 3> phases() const;
@@ -55,13 +58,15 @@ struct Policy {
   std::optional<std::vector<std::string>> kv_dtype;  // R11; none: the default order
 };
 
-// A request from one JSON object whose keys are dimension names, `phases`, `prefill`, `decode`, `mtp` and
-// `kv_layout` (product.md, batch form). Errors: E0401 unknown key with the nearest name, E0402 wrong type or
-// range, E0403 unknown device, E0404 not JSON, E0405 `phase`, E0204 malformed list.
+// A request from one JSON object whose keys are dimension names, `phases`, `prefill`, `decode`,
+// `mtp` and `kv_layout` (product.md, batch form). Errors: E0401 unknown key with the nearest name,
+// E0402 wrong type or range, E0403 unknown device, E0404 not JSON, E0405 `phase`, E0204 malformed
+// list.
 tl::expected<Request, Diagnostic> parse_request(std::string_view json, const DimensionTable& dims,
                                                 std::string_view catalog);
 
-// A policy from {"prefer":[ids],"deny":[ids or {"id","reason"}],"kv_dtype":[…]}; E0602 with the JSON path.
+// A policy from {"prefer":[ids],"deny":[ids or {"id","reason"}],"kv_dtype":[…]}; E0602 with the
+// JSON path.
 tl::expected<Policy, Diagnostic> parse_policy(std::string_view json, const std::string& file);
 
 // The entries of a typed list, or E0204: empty entry, `auto` not last.

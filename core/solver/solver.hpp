@@ -1,9 +1,10 @@
-// The one function. A Solver is the compiled form of a catalogue's manifests; it judges every backend, row
-// and phase of a request with all reasons (framework §4, R0–R12). resolve, validate, allowed_set, choices,
-// explain and every suggestion are projections of that one evaluation, so none can drift from another.
+// The one function. A Solver is the compiled form of a catalogue's manifests; it judges every
+// backend, row and phase of a request with all reasons (framework §4, R0–R12). resolve, validate,
+// allowed_set, choices, explain and every suggestion are projections of that one evaluation, so
+// none can drift from another.
 //
-// Invariants: pure and deterministic: no I/O, clock, locale, environment or address order. Immutable after
-// compile(); const use from any thread. Compiled rows never leave this directory.
+// Invariants: pure and deterministic: no I/O, clock, locale, environment or address order.
+// Immutable after compile(); const use from any thread. Compiled rows never leave this directory.
 #pragma once
 
 #include <memory>
@@ -27,16 +28,17 @@ struct SolverInput {
 struct Choice {
   std::string id;
   std::string summary;
-  bool usable = false;       // some request on this machine accepts it, by name at least
-  bool automatic = false;    // … without naming it
+  bool usable = false;     // some request on this machine accepts it, by name at least
+  bool automatic = false;  // … without naming it
 };
 
 class Solver {
  public:
   struct Compiled;  // private to solver/
 
-  // Compiles manifests with distinct ids. Files whose dimension declarations contradict an earlier file's
-  // (E0109), or whose predicates do not fit a dimension declared elsewhere (E0107), are set aside.
+  // Compiles manifests with distinct ids. Files whose dimension declarations contradict an earlier
+  // file's (E0109), or whose predicates do not fit a dimension declared elsewhere (E0107), are set
+  // aside.
   static Solver compile(const std::vector<SolverInput>& inputs, std::string catalog);
 
   struct SetAside {
@@ -51,19 +53,24 @@ class Solver {
   // The first session in the total order under the request's choice, or why there is none (R5–R11).
   Answer resolve(const Request& request, const Policy& policy = {}) const;
 
-  // Whether resolve() succeeds, with the same diagnostics; what it would return otherwise is not told.
+  // Whether resolve() succeeds, with the same diagnostics; what it would return otherwise is not
+  // told.
   Answer validate(const Request& request, const Policy& policy = {}) const;
 
-  // All sessions, rank 0 included, in total order; under kv_dtype `auto` the union over the preference.
+  // All sessions, rank 0 included, in total order; under kv_dtype `auto` the union over the
+  // preference.
   std::vector<Session> allowed_set(const Request& request, const Policy& policy = {}) const;
 
   // resolve() with the whole evaluation and the allowed set.
   Explanation explain(const Request& request, const Policy& policy = {}) const;
 
-  // The ids of the catalogue for help texts, marked for a machine (platform and arch; empty = unknown).
-  std::vector<Choice> choices(Phase phase, const std::string& platform, const std::string& arch) const;
+  // The ids of the catalogue for help texts, marked for a machine (platform and arch; empty =
+  // unknown).
+  std::vector<Choice> choices(Phase phase, const std::string& platform,
+                              const std::string& arch) const;
 
-  // Only the row verdicts, without sessions or texts: what benchmarks time, and how many rows accept.
+  // Only the row verdicts, without sessions or texts: what benchmarks time, and how many rows
+  // accept.
   int count_accepting_rows(const Request& request) const;
 
   ~Solver();

@@ -10,7 +10,7 @@
 namespace dsakit {
 namespace {
 
-constexpr std::size_t kMaxTries = 96;    // bound on re-evaluations for one rejection
+constexpr std::size_t kMaxTries = 96;  // bound on re-evaluations for one rejection
 constexpr std::size_t kMaxSuggestions = 6;
 
 // "--decode-backend trtllm" with the value replaced; "decode = flashmla_kv" without an origin.
@@ -45,9 +45,12 @@ class Suggester {
     const std::string name(phase_name(phase));
     Request without = query_.request();
     without.choice[index(phase)].reset();
-    (phase == Phase::prefill ? without.prefill : phase == Phase::decode ? without.decode : without.mtp) = true;
+    (phase == Phase::prefill  ? without.prefill
+     : phase == Phase::decode ? without.decode
+                              : without.mtp) = true;
     if (const auto found = try_request(without)) {
-      const Session session = Query(query_.catalog(), without, query_.policy()).name_session(*found);
+      const Session session =
+          Query(query_.catalog(), without, query_.policy()).name_session(*found);
       add(fmt::format(R"({{"{}":null}})", name),
           fmt::format("leave out {}: `{}` then serves {}",
                       typed.origin.text.empty() ? name : "`" + typed.origin.text + "`",
@@ -60,7 +63,8 @@ class Suggester {
       other.choice[index(phase)]->text = id;
       if (!try_request(other)) continue;
       add(fmt::format(R"({{"{}":"{}"}})", name, id),
-          fmt::format("`{}` serves this request: {}", id, respelled(&typed.origin, typed.text, name, id)));
+          fmt::format("`{}` serves this request: {}", id,
+                      respelled(&typed.origin, typed.text, name, id)));
     }
   }
 
@@ -77,13 +81,15 @@ class Suggester {
       changed.values[dimension.name] = candidate;
       const auto found = try_request(changed);
       if (!found) continue;
-      const Session session = Query(query_.catalog(), changed, query_.policy()).name_session(*found);
+      const Session session =
+          Query(query_.catalog(), changed, query_.policy()).name_session(*found);
       const auto origin = query_.request().origins.find(dimension.name);
       add(fmt::format(R"({{"{}":{}}})", dimension.name, value_json(candidate)),
-          fmt::format("with {}: {}",
-                      respelled(origin == query_.request().origins.end() ? nullptr : &origin->second,
-                                value_text(value), dimension.name, value_text(candidate)),
-                      describe(session)));
+          fmt::format(
+              "with {}: {}",
+              respelled(origin == query_.request().origins.end() ? nullptr : &origin->second,
+                        value_text(value), dimension.name, value_text(candidate)),
+              describe(session)));
     }
   }
 
@@ -103,14 +109,16 @@ class Suggester {
     }
     for (const CompiledRow& row : query_.catalog().rows) {
       for (const CompiledPredicate& predicate : row.predicates) {
-        if (predicate.dim == dim && !predicate.any && !predicate.never) offer_accepted(predicate, current, offer);
+        if (predicate.dim == dim && !predicate.any && !predicate.never)
+          offer_accepted(predicate, current, offer);
       }
     }
     return out;
   }
 
   template <typename Offer>
-  static void offer_accepted(const CompiledPredicate& predicate, const Value& current, Offer& offer) {
+  static void offer_accepted(const CompiledPredicate& predicate, const Value& current,
+                             Offer& offer) {
     const Predicate& source = *predicate.source;
     if (predicate.type == DimType::token) {
       for (const std::string& token : source.list) offer(Value(token));
@@ -141,12 +149,15 @@ class Suggester {
     std::string out;
     for (const Phase phase : kPhases) {
       if (session.backend[index(phase)].empty()) continue;
-      out += fmt::format("{}{} `{}`", out.empty() ? "" : ", ", phase_name(phase), session.backend[index(phase)]);
+      out += fmt::format("{}{} `{}`", out.empty() ? "" : ", ", phase_name(phase),
+                         session.backend[index(phase)]);
     }
     return out;
   }
 
-  void add(std::string json, std::string text) { out_.push_back({std::move(json), std::move(text)}); }
+  void add(std::string json, std::string text) {
+    out_.push_back({std::move(json), std::move(text)});
+  }
 
   const Query& query_;
   std::vector<Suggestion> out_;
@@ -155,6 +166,8 @@ class Suggester {
 
 }  // namespace
 
-std::vector<Suggestion> suggest_changes(const Query& query) { return Suggester(query).run(); }
+std::vector<Suggestion> suggest_changes(const Query& query) {
+  return Suggester(query).run();
+}
 
 }  // namespace dsakit
