@@ -164,13 +164,12 @@ std::string condition_json(const Solver::Compiled& catalog, const PendingConditi
   switch (dim.type) {
     case DimType::token:
     case DimType::arch:
+    case DimType::version:
       return "[" + neutral + "]";
     case DimType::integer:
       return fmt::format(R"({{"one_of":[{}]}})", neutral);
     case DimType::set:
       return fmt::format(R"({{"includes":{0},"subset":{0}}})", neutral);
-    case DimType::version:
-      return fmt::format(R"({{"min":{}}})", neutral);
   }
   return neutral;
 }
