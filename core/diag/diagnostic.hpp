@@ -70,23 +70,23 @@ struct Diagnostic {
 
   explicit Diagnostic(Code c) : code(c) {}
 
-  Diagnostic&& with(std::string name, std::string value) && {
+  Diagnostic with(std::string name, std::string value) && {
     fields.push_back({std::move(name), std::move(value)});
     return std::move(*this);
   }
-  Diagnostic&& with(std::string name, std::int64_t value) && {
+  Diagnostic with(std::string name, std::int64_t value) && {
     fields.push_back({std::move(name), value});
     return std::move(*this);
   }
-  Diagnostic&& with(std::string name, RawJson value) && {
+  Diagnostic with(std::string name, RawJson value) && {
     fields.push_back({std::move(name), std::move(value)});
     return std::move(*this);
   }
-  Diagnostic&& from(Origin origin) && {
+  Diagnostic from(Origin origin) && {
     if (!origin.text.empty()) origins.push_back(std::move(origin));
     return std::move(*this);
   }
-  Diagnostic&& note(std::string text) && {
+  Diagnostic note(std::string text) && {
     notes.push_back(std::move(text));
     return std::move(*this);
   }
