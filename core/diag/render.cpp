@@ -75,7 +75,11 @@ std::string headline(const Diagnostic& d) {
       args.push_back(fmt::arg(field.name.c_str(), *number));
     }
   }
-  return fmt::vformat(code_headline(d.code), args);
+  try {
+    return fmt::vformat(code_headline(d.code), args);
+  } catch (const fmt::format_error&) {
+    return std::string(code_headline(d.code));  // a field is missing: still say what is known
+  }
 }
 
 std::string render_text(const Diagnostic& d, TextStyle style) {

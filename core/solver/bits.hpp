@@ -36,40 +36,54 @@ class Bits {
   }
 
   // Whether every member is in `other`.
-  bool within(const Bits& other) const { return minus(other).empty(); }
-  bool meets(const Bits& other) const { return !(*this & other).empty(); }
+  bool within(const Bits& other) const {
+    if ((low_ & ~other.low_) != 0) return false;
+    for (std::size_t i = 0; i < high_.size(); ++i) {
+      if ((high_[i] & ~other.word(i)) != 0) return false;
+    }
+    return true;
+  }
+
+  bool meets(const Bits& other) const {
+    if ((low_ & other.low_) != 0) return true;
+    for (std::size_t i = 0; i < high_.size(); ++i) {
+      if ((high_[i] & other.word(i)) != 0) return true;
+    }
+    return false;
+  }
 
   Bits operator&(const Bits& other) const {
-    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & b; });
-  }
-  Bits operator|(const Bits& other) const {
-    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a | b; });
-  }
-  Bits minus(const Bits& other) const {
-    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & ~b; });
+    Bits out;
+    out.low_ = low_ & other.low_;
+    for (std::size_t i = 0; i < high_.size(); ++i) out.high_.push_back(high_[i] & other.word(i));
+    return out;
   }
 
+  Bits operator|(const Bits& other) const {
+    Bits out = *this;
+    out.low_ |= other.low_;
+    if (out.high_.size() < other.high_.size()) out.high_.resize(other.high_.size());
+    for (std::size_t i = 0; i < other.high_.size(); ++i) out.high_[i] |= other.high_[i];
+    return out;
+  }
+
+  // The members in rising order.
   template <typename Function>
   void for_each(Function&& function) const {
-    visit(low_, 0, function);
-    for (std::size_t i = 0; i < high_.size(); ++i)
-      visit(high_[i], static_cast<int>(i + 1) * 64, function);
+    for_each_outside(Bits(), function);
+  }
+
+  // The members that are not in `other`, in rising order.
+  template <typename Function>
+  void for_each_outside(const Bits& other, Function&& function) const {
+    visit(low_ & ~other.low_, 0, function);
+    for (std::size_t i = 0; i < high_.size(); ++i) {
+      visit(high_[i] & ~other.word(i), static_cast<int>(i + 1) * 64, function);
+    }
   }
 
  private:
-  template <typename Operation>
-  Bits combine(const Bits& other, Operation&& operation) const {
-    Bits out;
-    out.low_ = operation(low_, other.low_);
-    const std::size_t words = high_.size() > other.high_.size() ? high_.size() : other.high_.size();
-    if (words == 0) return out;
-    out.high_.resize(words);
-    for (std::size_t i = 0; i < words; ++i) {
-      out.high_[i] =
-          operation(i < high_.size() ? high_[i] : 0, i < other.high_.size() ? other.high_[i] : 0);
-    }
-    return out;
-  }
+  std::uint64_t word(std::size_t i) const { return i < high_.size() ? high_[i] : 0; }
 
   template <typename Function>
   static void visit(std::uint64_t word, int base, Function& function) {

@@ -10,6 +10,9 @@
 
 namespace dsakit {
 
+// Rows by backend id, then row name: reports must not depend on the order of files.
+std::vector<int> by_name(const Query& query, std::vector<int> rows);
+
 // The clash of the first pair if every pair of rows clashes; nothing otherwise.
 std::optional<Diagnostic> clash_between(const Query& query, Phase a, const std::vector<int>& rows_a,
                                         Phase b, const std::vector<int>& rows_b);

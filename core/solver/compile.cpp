@@ -121,15 +121,15 @@ CompiledPredicate compile_predicate(const Predicate& source, int dim, DimType ty
   out.dim = dim;
   out.type = type;
   out.source = &source;
-  out.any = source.kind == Predicate::Kind::any;
   out.never = !source.unknown_operator.empty();
-  if (out.any) return out;
   if (type == DimType::arch) out.accepted = arch_bits(source.list);
   if (type == DimType::token) out.accepted = token_bits(source.list, dictionary);
   if (type == DimType::set) {
     out.accepted = token_bits(source.subset ? *source.subset : source.includes, dictionary);
-    out.includes = token_bits(source.includes, dictionary);
-    out.none_of = token_bits(source.none_of, dictionary);
+    if (!source.includes.empty() || !source.none_of.empty()) {
+      out.demand = std::make_shared<const SetDemand>(SetDemand{
+          token_bits(source.includes, dictionary), token_bits(source.none_of, dictionary)});
+    }
   }
   return out;
 }
@@ -155,6 +155,7 @@ struct RowCompiler {
     row.backend = backend;
     row.source = &source;
     row.phase_ok.fill(true);
+    row.mentioned_or_open = out.open;
     std::set<std::string_view> constrained;
     for (const Where* where : {&common, &source.where}) {
       for (const auto& [name, predicate] : *where) {
@@ -179,11 +180,12 @@ struct RowCompiler {
       out.unknown_dims.push_back({static_cast<int>(out.rows.size()), name, &predicate});
       return;
     }
-    row.mentioned.set(dim);
+    row.mentioned_or_open.set(dim);
     if (dim == out.phase_dim) {
       add_phase(row, predicate);
       return;
     }
+    if (predicate.kind == Predicate::Kind::any) return;
     row.predicates.push_back(compile_predicate(predicate, dim, out.dims.at(dim).type,
                                                out.dictionaries[static_cast<std::size_t>(dim)]));
   }

@@ -34,22 +34,26 @@ class Dictionary {
   std::unordered_map<std::string, int> ids_;
 };
 
-// A predicate ready to be tested. Exactly one of the payloads is used, by the dimension's type.
+// What a set predicate says beyond the elements it admits.
+struct SetDemand {
+  Bits includes, none_of;
+};
+
+// A predicate ready to be tested; "*" tests nothing and is not compiled.
 struct CompiledPredicate {
   int dim = 0;
   DimType type = DimType::token;
-  bool any = false;    // "*"
-  bool never = false;  // an operator or a dimension that this version does not know
+  bool never = false;  // an operator that this version does not know
   const Predicate* source = nullptr;
-  Bits accepted;           // token, arch: what is listed. set: what may be requested
-  Bits includes, none_of;  // set
+  Bits accepted;  // token, arch: what is listed. set: what may be requested
+  std::shared_ptr<const SetDemand> demand;  // set; null if it demands and forbids nothing
 };
 
 struct CompiledRow {
   int backend = 0;
   const Row* source = nullptr;
-  std::vector<CompiledPredicate> predicates;  // common and where, without phase
-  Bits mentioned;                             // dimensions, phase included
+  std::vector<CompiledPredicate> predicates;  // common and where, without phase and "*"
+  Bits mentioned_or_open;                     // dimensions, phase included
   std::array<bool, 3> phase_ok{};
   std::vector<const Predicate*> phase_predicates;
   bool phase_never = false;  // a phase predicate has an unknown operator

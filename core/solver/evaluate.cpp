@@ -21,12 +21,12 @@ bool accepts_version(const Predicate& p, const Version& value) {
 }
 
 bool accepts_set(const CompiledPredicate& p, const CompiledRequest::Slot& slot) {
-  return !slot.unlisted_element && slot.elements.within(p.accepted) &&
-         p.includes.within(slot.elements) && !p.none_of.meets(slot.elements);
+  if (slot.unlisted_element || !slot.elements.within(p.accepted)) return false;
+  return !p.demand ||
+         (p.demand->includes.within(slot.elements) && !p.demand->none_of.meets(slot.elements));
 }
 
 bool accepts_value(const CompiledPredicate& p, const CompiledRequest::Slot& slot) {
-  if (p.any) return true;
   switch (p.type) {
     case DimType::token:
     case DimType::arch:
@@ -92,11 +92,10 @@ class RowJudge {
  private:
   // R2 and R3 for dimensions that the row does not mention; the closed world.
   void judge_silence(const CompiledRow& row) {
-    const Bits bound = row.mentioned | catalog_.open;
-    out_.request.non_neutral.minus(bound).for_each([this](int dim) {
+    out_.request.non_neutral.for_each_outside(row.mentioned_or_open, [this](int dim) {
       out_.fails.push_back({dim, FailKind::undeclared, nullptr, nullptr});
     });
-    out_.request.unknown.minus(bound).for_each([this](int dim) {
+    out_.request.unknown.for_each_outside(row.mentioned_or_open, [this](int dim) {
       if (catalog_.with_neutral.test(dim)) {
         out_.pending.push_back({dim, nullptr});
       } else {
@@ -112,13 +111,11 @@ class RowJudge {
     }
     const auto& slot = out_.request.slots[static_cast<std::size_t>(predicate.dim)];
     if (predicate.dim == catalog_.kv_dtype_dim && !out_.request.dtype_numbers.empty()) {
-      const bool fits =
-          predicate.any || std::ranges::any_of(out_.request.dtype_numbers, [&](int token) {
-            return predicate.accepted.test(token);
-          });
+      const bool fits = std::ranges::any_of(
+          out_.request.dtype_numbers, [&](int token) { return predicate.accepted.test(token); });
       if (!fits) out_.fails.push_back({predicate.dim, FailKind::mismatch, &predicate, nullptr});
     } else if (!slot.known) {
-      if (!predicate.any) out_.pending.push_back({predicate.dim, &predicate});
+      out_.pending.push_back({predicate.dim, &predicate});
     } else if (!accepts_value(predicate, slot)) {
       out_.fails.push_back({predicate.dim, FailKind::mismatch, &predicate, nullptr});
     }
@@ -192,7 +189,7 @@ Evaluated evaluate(const Solver::Compiled& catalog, const Request& request, cons
 
 bool row_serves_phase(const Solver::Compiled& catalog, const CompiledRow& row, Phase phase,
                       FailKind* kind) {
-  if (!row.mentioned.test(catalog.phase_dim)) {
+  if (!row.mentioned_or_open.test(catalog.phase_dim)) {
     *kind = FailKind::undeclared;
     return false;
   }

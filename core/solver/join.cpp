@@ -143,16 +143,19 @@ bool SessionOrder::better(const SessionRows& a, const SessionRows& b) const {
   if (key_a != key_b) return key_a < key_b;
 
   const auto measure = [this](const SessionRows& session) {
-    std::vector<int> backends;
+    int backends = 0;
     int constrained = 0;
-    for (const int row : session.row) {
-      if (row < 0) continue;
-      backends.push_back(row_at(catalog_, row).backend);
-      constrained += row_at(catalog_, row).constrained;
+    for (std::size_t i = 0; i < session.row.size(); ++i) {
+      if (session.row[i] < 0) continue;
+      const CompiledRow& row = row_at(catalog_, session.row[i]);
+      constrained += row.constrained;
+      const auto same_backend = [&](int other) {
+        return other >= 0 && row_at(catalog_, other).backend == row.backend;
+      };
+      backends += std::none_of(session.row.begin(),
+                               session.row.begin() + static_cast<std::ptrdiff_t>(i), same_backend);
     }
-    std::ranges::sort(backends);
-    const auto repeated = std::ranges::unique(backends);
-    return std::pair(static_cast<int>(backends.size() - repeated.size()), -constrained);
+    return std::pair(backends, -constrained);
   };
   const auto measure_a = measure(a), measure_b = measure(b);
   if (measure_a != measure_b) return measure_a < measure_b;

@@ -89,8 +89,10 @@ bool sets_meet(const Dimension& dim, const Dictionary& dictionary, Conditions co
     Bits accepted;
     if (condition) {
       accepted = condition->accepted;
-      demanded = demanded | condition->includes;
-      forbidden = forbidden | condition->none_of;
+      if (condition->demand) {
+        demanded = demanded | condition->demand->includes;
+        forbidden = forbidden | condition->demand->none_of;
+      }
     } else {
       for (const std::string& element : std::get<Set>(*dim.neutral))
         accepted.set(dictionary.find(element));

@@ -24,11 +24,13 @@ std::vector<int> nearest_rows(const Query& query, const Evaluated& evaluated,
     FailKind kind{};
     const bool serves = row_serves_phase(
         query.catalog(), query.catalog().rows[static_cast<std::size_t>(row)], phase, &kind);
-    return std::pair(!serves, evaluated.rows[static_cast<std::size_t>(row)].fail_count);
+    return std::tuple(
+        !serves, evaluated.rows[static_cast<std::size_t>(row)].fail_count,
+        std::string_view(query.catalog().rows[static_cast<std::size_t>(row)].source->name));
   };
   std::vector<int> rows;
   for (int i = 0; i < backend.row_count; ++i) rows.push_back(backend.first_row + i);
-  std::ranges::stable_sort(rows, {}, unmet);
+  std::ranges::sort(rows, {}, unmet);
   return rows;
 }
 
@@ -74,11 +76,13 @@ class Rejection {
     if (!dtype || *dtype == "auto") return;
     std::set<std::string> known;
     for (const CompiledRow& row : catalog().rows) {
+      bool restricted = false;
       for (const CompiledPredicate& predicate : row.predicates) {
         if (predicate.dim != catalog().kv_dtype_dim || predicate.never) continue;
-        if (predicate.any) return;
+        restricted = true;
         known.insert(predicate.source->list.begin(), predicate.source->list.end());
       }
+      if (!restricted && row.mentioned_or_open.test(catalog().kv_dtype_dim)) return;
     }
     if (known.empty() || known.contains(*dtype)) return;
     std::vector<std::string> accepted{"auto"};
@@ -241,7 +245,7 @@ class Rejection {
       const auto more = query_.candidates(report_, phase, entry);
       rows.insert(rows.end(), more.begin(), more.end());
     }
-    return rows;
+    return by_name(query_, std::move(rows));
   }
 
   // At least one reason for each backend, nearest first.

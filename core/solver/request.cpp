@@ -96,7 +96,7 @@ class RequestReader {
   tl::expected<void, Diagnostic> unknown_key(const std::string& key) const {
     std::vector<std::string> known = dims_.names();
     std::erase(known, "phase");
-    known.insert(known.end(), {"phases", "prefill", "decode", "mtp", "kv_layout"});
+    for (const auto reserved : reserved_request_keys()) known.emplace_back(reserved);
     auto diagnostic =
         Diagnostic(Code::E0401).with("key", key).with("catalog", std::string(catalog_));
     if (const auto nearest = nearest_of_all(key, known)) {

@@ -109,8 +109,7 @@ class Suggester {
     }
     for (const CompiledRow& row : query_.catalog().rows) {
       for (const CompiledPredicate& predicate : row.predicates) {
-        if (predicate.dim == dim && !predicate.any && !predicate.never)
-          offer_accepted(predicate, current, offer);
+        if (predicate.dim == dim && !predicate.never) offer_accepted(predicate, current, offer);
       }
     }
     return out;
