@@ -1,5 +1,7 @@
 #include "solver/clash.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "solver/describe.hpp"
@@ -74,11 +76,15 @@ Diagnostic clash_diagnostic(const Query& query, const Clash& clash, Phase a, int
   return out;
 }
 
+std::vector<int> named_candidates(const Query& query, Phase phase, const std::string& entry) {
+  return by_name(query, query.candidates(query.report(), phase, entry));
+}
+
 // Each two phases agree and the three together do not.
 std::optional<Diagnostic> three_way_clash(const Query& query, const CompiledBackend& backend) {
-  const auto prefill_rows = query.candidates(query.report(), Phase::prefill, "");
-  const auto mtp_rows = query.candidates(query.report(), Phase::mtp, "");
-  for (const int decode : query.candidates(query.report(), Phase::decode, backend.manifest->id)) {
+  const auto prefill_rows = named_candidates(query, Phase::prefill, "");
+  const auto mtp_rows = named_candidates(query, Phase::mtp, "");
+  for (const int decode : named_candidates(query, Phase::decode, backend.manifest->id)) {
     for (const int prefill : prefill_rows) {
       for (const int mtp : mtp_rows) {
         const Clash clash =
@@ -92,6 +98,14 @@ std::optional<Diagnostic> three_way_clash(const Query& query, const CompiledBack
 }
 
 }  // namespace
+
+std::vector<int> by_name(const Query& query, std::vector<int> rows) {
+  std::ranges::sort(rows, {}, [&query](int row) {
+    return std::pair(std::string_view(id_of(query, row)),
+                     std::string_view(row_at(query, row).source->name));
+  });
+  return rows;
+}
 
 std::optional<Diagnostic> clash_between(const Query& query, Phase a, const std::vector<int>& rows_a,
                                         Phase b, const std::vector<int>& rows_b) {
@@ -113,14 +127,14 @@ std::optional<Diagnostic> clash_between(const Query& query, Phase a, const std::
 std::optional<Diagnostic> clash_of_backend(const Query& query, const CompiledBackend& backend) {
   for (const Phase a : kPhases) {
     if (!query.phases()[index(a)]) continue;
-    const auto own = query.candidates(query.report(), a, backend.manifest->id);
+    const auto own = named_candidates(query, a, backend.manifest->id);
     if (!own.empty()) {
       const Clash alone = find_clash(query.catalog(), query.report(), std::array{own.front()});
       if (alone) return clash_diagnostic(query, alone, a, own.front(), a, own.front());
     }
     for (const Phase b : kPhases) {
       if (b == a || !query.phases()[index(b)]) continue;
-      if (auto clash = clash_between(query, a, own, b, query.candidates(query.report(), b, "")))
+      if (auto clash = clash_between(query, a, own, b, named_candidates(query, b, "")))
         return clash;
     }
   }

@@ -1,6 +1,7 @@
 // Suggestions (P5): changes of one typed or settable value, each re-evaluated before it is offered.
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -56,8 +57,10 @@ class Suggester {
                       typed.origin.text.empty() ? name : "`" + typed.origin.text + "`",
                       session.backend[index(phase)], name));
     }
-    for (const CompiledBackend& backend : query_.catalog().backends) {
-      const std::string& id = backend.manifest->id;
+    std::set<std::string> ids;
+    for (const CompiledBackend& backend : query_.catalog().backends)
+      ids.insert(backend.manifest->id);
+    for (const std::string& id : ids) {
       if (id == typed.text) continue;
       Request other = query_.request();
       other.choice[index(phase)]->text = id;
@@ -107,17 +110,23 @@ class Suggester {
         offer(std::move(fewer));
       }
     }
+    std::map<std::string, Value>
+        accepted;  // by JSON text, so that the order of rows does not matter
+    const auto collect = [&accepted](const Value& value) {
+      accepted.emplace(value_json(value), value);
+    };
     for (const CompiledRow& row : query_.catalog().rows) {
       for (const CompiledPredicate& predicate : row.predicates) {
-        if (predicate.dim == dim && !predicate.never) offer_accepted(predicate, current, offer);
+        if (predicate.dim == dim && !predicate.never) offer_accepted(predicate, current, collect);
       }
     }
+    for (auto& [json, value] : accepted) offer(std::move(value));
     return out;
   }
 
   template <typename Offer>
   static void offer_accepted(const CompiledPredicate& predicate, const Value& current,
-                             Offer& offer) {
+                             const Offer& offer) {
     const Predicate& source = *predicate.source;
     if (predicate.type == DimType::token) {
       for (const std::string& token : source.list) offer(Value(token));
