@@ -143,6 +143,10 @@ tl::expected<json, std::string> parse_strict_json(std::string_view text, const J
         fmt::format("{} bytes, at most {} are read", text.size(), limits.max_bytes));
   }
   if (text.starts_with("\xEF\xBB\xBF")) return tl::unexpected(std::string("a byte order mark"));
+  // The library's lexer takes a NUL for the end of the text and would not look at what follows.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return tl::unexpected(fmt::format("a NUL character (byte {})", nul + 1));
+  }
   StrictHandler handler(limits);
   if (!json::sax_parse(text.data(), text.data() + text.size(), &handler)) {
     return tl::unexpected(std::move(handler).reason());

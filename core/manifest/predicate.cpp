@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kTokenShape = "a token of 1 to 64 characters a-z 0-9 _ . + -";
-
 using Status = tl::expected<void, Refusal>;
 
 // Reads the value of one operator into the predicate and appends its canonical JSON to
@@ -42,7 +40,7 @@ Status read_tokens(const json& value, const JsonPath& path, bool arch,
   text += '[';
   for (std::size_t i = 0; i < value.size(); ++i) {
     const auto token = read_token(value[i]);
-    if (!token) return refuse(path.item(i), value[i], std::string(kTokenShape));
+    if (!token) return refuse(path.item(i), value[i], std::string(kTokenText));
     std::string why;
     if (arch && !parse_arch_token(*token, why)) return refuse(path.item(i), value[i], why);
     if (std::ranges::find(tokens, *token) != tokens.end()) continue;
@@ -293,7 +291,7 @@ tl::expected<Value, std::string> parse_value(const json& value, DimType type) {
     case DimType::token:
     case DimType::arch:
       if (const auto token = read_token(value)) return Value(Token(*token));
-      return tl::unexpected(std::string(kTokenShape));
+      return tl::unexpected(std::string(kTokenText));
     case DimType::integer:
       if (const auto number = read_int(value)) return Value(*number);
       return tl::unexpected(std::string("an integer from 0 to 2147483647"));

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "diag/nearest.hpp"
-#include "manifest/json.hpp"
-#include "manifest/schema_detail.hpp"
+#include "manifest/manifest_reader.hpp"
 
 namespace dsakit {
 namespace {
@@ -16,62 +15,33 @@ namespace {
 using nlohmann::json;
 
 constexpr int kSchema = 1;
-constexpr std::string_view kLayoutKey = "kv_layout";
 constexpr std::array<std::string_view, 4> kLevels{"hardware", "emulated", "compiled", "declared"};
-constexpr std::string_view kTokenText = "a token of 1 to 64 characters a-z 0-9 _ . + -";
 
-// Walks one manifest. Each read_* returns false after it has set `refusal`; the first refusal ends
-// the walk.
-class ManifestReader {
- public:
-  ManifestReader(const std::string& file, ManifestKind kind) : file_(file), kind_(kind) {}
+tl::unexpected<Diagnostic> wrong(const std::string& file, Refusal refusal) {
+  return tl::unexpected(Diagnostic(Code::E0107)
+                            .with("file", file)
+                            .with("path", std::move(refusal.path))
+                            .with("found", std::move(refusal.found))
+                            .with("allowed", std::move(refusal.allowed)));
+}
 
-  bool read(const json& root);
+// Looks at `schema` before anything else: a newer schema may mean anything by the other keys.
+std::optional<Diagnostic> check_schema(const json& root, const std::string& file) {
+  const JsonPath top;
+  if (!root.is_object()) return wrong(file, {top.text(), json_excerpt(root), "an object"}).value();
+  const auto schema = root.find("schema");
+  const std::string found = schema == root.end() ? "nothing" : json_excerpt(*schema);
+  const auto number = schema == root.end() ? std::nullopt : read_int(*schema, 1);
+  if (!number)
+    return wrong(file, {top.key("schema").text(), found, fmt::format("{}", kSchema)}).value();
+  if (*number == kSchema) return std::nullopt;
+  return Diagnostic(Code::E0108)
+      .with("file", file)
+      .with("found", std::int64_t{*number})
+      .with("allowed", std::int64_t{kSchema});
+}
 
-  Manifest manifest;
-  std::vector<Diagnostic> warnings;
-  Refusal refusal;
-
- private:
-  using Keys = std::initializer_list<std::string_view>;
-
-  bool fail(const JsonPath& path, std::string found, std::string allowed) {
-    refusal = {path.text(), std::move(found), std::move(allowed)};
-    return false;
-  }
-  bool fail(const JsonPath& path, const json& found, std::string allowed) {
-    return fail(path, json_excerpt(found), std::move(allowed));
-  }
-
-  // The member, or null; null and a refusal if `allowed` is given and it is missing.
-  const json* find(const json& object, std::string_view key) const;
-  const json* need(const json& object, std::string_view key, const JsonPath& path,
-                   std::string_view allowed);
-
-  bool want_object(const json& value, const JsonPath& path, std::string_view what);
-  void warn_unknown(const json& object, const JsonPath& path, Keys known,
-                    std::map<std::string, std::string>* extra);
-
-  bool read_text(const json& object, std::string_view key, const JsonPath& path, std::string& out);
-  bool read_flag(const json& object, std::string_view key, const JsonPath& path, bool& out);
-  bool read_name(const json& value, const JsonPath& path, std::string& out);
-  bool read_id(const json& value, const JsonPath& path, std::string& out);
-  bool read_identity(const json& root, const JsonPath& path);
-  bool read_dims(const json& value, const JsonPath& path);
-  bool read_dim(const std::string& name, const json& value, const JsonPath& path);
-  bool read_where(const json& value, const JsonPath& path, Where& out);
-  bool read_provides(const json& value, const JsonPath& path, Row& row);
-  bool read_row(const json& value, const JsonPath& path);
-  bool read_rows(const json& value, const JsonPath& path);
-  bool read_conflicts(const json& value, const JsonPath& path);
-  bool read_build(const json& value, const JsonPath& path);
-  bool read_evidence(const json& value, const JsonPath& path);
-
-  const Dimension* find_dim(std::string_view name) const;
-
-  const std::string& file_;
-  ManifestKind kind_;
-};
+}  // namespace
 
 const json* ManifestReader::find(const json& object, std::string_view key) const {
   const auto& members = object.get_ref<const json::object_t&>();
@@ -220,104 +190,6 @@ bool ManifestReader::read_dims(const json& value, const JsonPath& path) {
   return true;
 }
 
-const Dimension* ManifestReader::find_dim(std::string_view name) const {
-  const DimensionTable& builtin = builtin_dimensions();
-  if (const int index = builtin.find(name); index >= 0) return &builtin.at(index);
-  const auto found = std::ranges::find(manifest.dims, name, &Dimension::name);
-  return found == manifest.dims.end() ? nullptr : &*found;
-}
-
-bool ManifestReader::read_where(const json& value, const JsonPath& path, Where& out) {
-  if (!want_object(value, path, "an object of predicates by dimension")) return false;
-  if (value.size() > kMaxPredicates) {
-    return fail(path, fmt::format("{} predicates", value.size()),
-                fmt::format("at most {}", kMaxPredicates));
-  }
-  for (const auto& [name, written] : value.get_ref<const json::object_t&>()) {
-    const JsonPath here = path.key(name);
-    if (name == kLayoutKey)
-      return fail(here, written, "nothing: a layout is said in `provides` alone");
-    if (!is_token(name)) return fail(here, "name " + json_excerpt(name), std::string(kTokenText));
-    const Dimension* dim = find_dim(name);
-    auto predicate =
-        read_predicate(written, dim != nullptr ? std::optional(dim->type) : std::nullopt, here);
-    if (!predicate) {
-      refusal = std::move(predicate).error();
-      return false;
-    }
-    if (dim != nullptr && !dim->values.empty()) {
-      for (const std::string& token : predicate->list) {
-        if (std::ranges::find(dim->values, token) != dim->values.end()) continue;
-        return fail(here, json(token), fmt::format("{}", fmt::join(dim->values, ", ")));
-      }
-    }
-    out.emplace_hint(out.end(), name, std::move(*predicate));
-  }
-  return true;
-}
-
-bool ManifestReader::read_provides(const json& value, const JsonPath& path, Row& row) {
-  if (!want_object(value, path, "an object of values by dimension")) return false;
-  if (need(value, kLayoutKey, path, "the name of the KV layout that the row reads or writes") ==
-      nullptr) {
-    return false;
-  }
-  for (const auto& [name, stated] : value.get_ref<const json::object_t&>()) {
-    const JsonPath here = path.key(name);
-    DimType type = DimType::token;
-    if (name != kLayoutKey) {
-      const Dimension* dim = find_dim(name);
-      if (dim == nullptr || !dim->shared) {
-        return fail(here, stated,
-                    "kv_layout, and dimensions that are shared and known to this file");
-      }
-      type = dim->type;
-    }
-    auto parsed = parse_value(stated, type);
-    if (!parsed || std::holds_alternative<Unknown>(*parsed)) {
-      return fail(here, stated, parsed ? "a known value" : parsed.error());
-    }
-    row.provides.emplace_hint(row.provides.end(), name, std::move(*parsed));
-  }
-  return true;
-}
-
-bool ManifestReader::read_row(const json& value, const JsonPath& path) {
-  if (!want_object(value, path, "an object of name, where, rank, provides, note")) return false;
-  Row& row = manifest.rows.emplace_back();
-  const json* name = need(value, "name", path, kTokenText);
-  if (name == nullptr || !read_name(*name, path.key("name"), row.name)) return false;
-  for (const Row& earlier : manifest.rows) {
-    if (&earlier != &row && earlier.name == row.name) {
-      return fail(path.key("name"), *name, "a name that no earlier row of this file has");
-    }
-  }
-  if (const json* where = find(value, "where")) {
-    if (!read_where(*where, path.key("where"), row.where)) return false;
-  }
-  if (const json* rank = find(value, "rank")) {
-    const auto number = read_int(*rank);
-    if (!number) return fail(path.key("rank"), *rank, "an integer from 0 to 2147483647");
-    row.rank = *number;
-  }
-  const json* provides = need(value, "provides", path, "an object with at least kv_layout");
-  if (provides == nullptr || !read_provides(*provides, path.key("provides"), row)) return false;
-  warn_unknown(value, path, {"name", "where", "rank", "provides", "note"}, &row.extra);
-  return read_text(value, "note", path, row.note);
-}
-
-bool ManifestReader::read_rows(const json& value, const JsonPath& path) {
-  if (!value.is_array()) return fail(path, value, "a list of rows");
-  if (value.size() > kMaxRows) {
-    return fail(path, fmt::format("{} rows", value.size()), fmt::format("at most {}", kMaxRows));
-  }
-  manifest.rows.reserve(value.size());
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    if (!read_row(value[i], path.item(i))) return false;
-  }
-  return true;
-}
-
 bool ManifestReader::read_conflicts(const json& value, const JsonPath& path) {
   if (!value.is_array() || value.size() > kMaxValues) {
     return fail(path, value, fmt::format("a list of at most {} ids", kMaxValues));
@@ -403,64 +275,6 @@ bool ManifestReader::read(const json& root) {
                 "common", "rows", "conflicts", "build"},
                &manifest.extra);
   return true;
-}
-
-tl::unexpected<Diagnostic> wrong(const std::string& file, Refusal refusal) {
-  return tl::unexpected(Diagnostic(Code::E0107)
-                            .with("file", file)
-                            .with("path", std::move(refusal.path))
-                            .with("found", std::move(refusal.found))
-                            .with("allowed", std::move(refusal.allowed)));
-}
-
-// Looks at `schema` before anything else: a newer schema may mean anything by the other keys.
-std::optional<Diagnostic> check_schema(const json& root, const std::string& file) {
-  const JsonPath top;
-  if (!root.is_object()) return wrong(file, {top.text(), json_excerpt(root), "an object"}).value();
-  const auto schema = root.find("schema");
-  const std::string found = schema == root.end() ? "nothing" : json_excerpt(*schema);
-  const auto number = schema == root.end() ? std::nullopt : read_int(*schema, 1);
-  if (!number)
-    return wrong(file, {top.key("schema").text(), found, fmt::format("{}", kSchema)}).value();
-  if (*number == kSchema) return std::nullopt;
-  return Diagnostic(Code::E0108)
-      .with("file", file)
-      .with("found", std::int64_t{*number})
-      .with("allowed", std::int64_t{kSchema});
-}
-
-}  // namespace
-
-std::string JsonPath::text() const {
-  std::string out;
-  append(out);
-  return out.empty() ? "the top level" : out;
-}
-
-void JsonPath::append(std::string& out) const {
-  if (parent_ != nullptr) parent_->append(out);
-  if (index_ >= 0) {
-    out += fmt::format("[{}]", index_);
-    return;
-  }
-  const bool plain = !text_.empty() && std::ranges::all_of(text_, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
-  if (parent_ == nullptr) {
-    out += text_;
-  } else if (plain) {
-    if (!out.empty()) out += '.';
-    out += text_;
-  } else {
-    out += '[';
-    append_json_string(out, text_);
-    out += ']';
-  }
-}
-
-tl::unexpected<Refusal> refuse(const JsonPath& path, const json& found, std::string allowed) {
-  return tl::unexpected(Refusal{path.text(), json_excerpt(found), std::move(allowed)});
 }
 
 tl::expected<ParsedManifest, Diagnostic> parse_manifest(std::string_view text,

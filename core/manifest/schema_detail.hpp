@@ -18,6 +18,8 @@ inline constexpr std::size_t kMaxRows = 64;
 inline constexpr std::size_t kMaxPredicates = 32;
 inline constexpr std::size_t kMaxValues = 64;
 
+inline constexpr std::string_view kTokenText = "a token of 1 to 64 characters a-z 0-9 _ . + -";
+
 // One step of a JSON path. A parent must outlive its children.
 class JsonPath {
  public:
