@@ -80,17 +80,30 @@ std::vector<int> named_candidates(const Query& query, Phase phase, const std::st
   return by_name(query, query.candidates(query.report(), phase, entry));
 }
 
-// Each two phases agree and the three together do not.
+// Why these three rows, one for each phase, share no session.
+std::optional<Diagnostic> clash_of_three(const Query& query, const std::array<int, 3>& rows) {
+  static constexpr std::pair<Phase, Phase> kPairs[] = {
+      {Phase::decode, Phase::prefill}, {Phase::decode, Phase::mtp}, {Phase::prefill, Phase::mtp}};
+  for (const auto& [a, b] : kPairs) {
+    const int row_a = rows[index(a)], row_b = rows[index(b)];
+    const Clash clash = find_clash(query.catalog(), query.report(), std::array{row_a, row_b});
+    if (clash) return clash_diagnostic(query, clash, a, row_a, b, row_b);
+  }
+  const Clash clash = find_clash(query.catalog(), query.report(), rows);
+  if (!clash) return std::nullopt;
+  return clash_diagnostic(query, clash, Phase::decode, rows[index(Phase::decode)], Phase::prefill,
+                          rows[index(Phase::prefill)]);
+}
+
+// Each two phases have rows that agree, and no three do.
 std::optional<Diagnostic> three_way_clash(const Query& query, const CompiledBackend& backend) {
+  if (std::ranges::find(query.phases(), false) != query.phases().end()) return std::nullopt;
   const auto prefill_rows = named_candidates(query, Phase::prefill, "");
   const auto mtp_rows = named_candidates(query, Phase::mtp, "");
   for (const int decode : named_candidates(query, Phase::decode, backend.manifest->id)) {
     for (const int prefill : prefill_rows) {
       for (const int mtp : mtp_rows) {
-        const Clash clash =
-            find_clash(query.catalog(), query.report(), std::array{decode, prefill, mtp});
-        if (clash)
-          return clash_diagnostic(query, clash, Phase::decode, decode, Phase::prefill, prefill);
+        if (auto clash = clash_of_three(query, {prefill, decode, mtp})) return clash;
       }
     }
   }
