@@ -2,6 +2,7 @@
 # dsakit_flags, so that nothing leaks into projects that include this one.
 option(DSAKIT_BUILD_TESTS "Build the tests" ON)
 option(DSAKIT_BUILD_BENCH "Build the benchmarks" ON)
+option(DSAKIT_BUILD_FUZZERS "Build the fuzz targets (clang++)" OFF)
 option(DSAKIT_WERROR "Treat warnings as errors" ON)
 set(DSAKIT_SANITIZE "" CACHE STRING "Sanitizers for every target, such as address,undefined")
 
@@ -32,6 +33,7 @@ target_compile_options(dsakit_flags INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${DSAKIT_WERROR}>>:-Werror>)
 target_compile_definitions(dsakit_flags INTERFACE $<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
 if(DSAKIT_SANITIZE)
-  target_compile_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
   target_link_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE})
 endif()

@@ -199,9 +199,9 @@ bool ManifestReader::read_conflicts(const json& value, const JsonPath& path) {
     if (!read_id(value[i], path.item(i), id)) return false;
     manifest.conflicts.push_back(std::move(id));
   }
-  std::ranges::sort(manifest.conflicts);
-  const auto repeated = std::ranges::unique(manifest.conflicts);
-  manifest.conflicts.erase(repeated.begin(), repeated.end());
+  auto& ids = manifest.conflicts;
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return true;
 }
 

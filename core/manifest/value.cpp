@@ -18,6 +18,8 @@ template <class... Ts>
 struct Overload : Ts... {
   using Ts::operator()...;
 };
+template <class... Ts>
+Overload(Ts...) -> Overload<Ts...>;
 
 // sm_90 before sm_100: runs of digits compare as numbers, so lists read in the order people expect.
 bool natural_less(std::string_view a, std::string_view b) {

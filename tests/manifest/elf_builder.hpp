@@ -111,7 +111,7 @@ struct ElfBuilder {
 inline tl::expected<PluginFile, Diagnostic> read_bytes(const std::string& bytes) {
   const ReadAt read_at = [&](std::uint64_t offset, std::span<std::byte> out) {
     if (offset > bytes.size() || out.size() > bytes.size() - offset) return false;
-    std::memcpy(out.data(), bytes.data() + offset, out.size());
+    if (!out.empty()) std::memcpy(out.data(), bytes.data() + offset, out.size());
     return true;
   };
   return read_plugin_image(read_at, bytes.size(), "image");
