@@ -1,5 +1,6 @@
-# The oracle links nothing of core/: it judges the solver and must not share its mistakes.
-file(GLOB oracle_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/property/oracle/*.cpp)
+# The oracle and the generator link nothing of core/: they judge the solver and must not share its mistakes.
+file(GLOB oracle_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/property/oracle/*.cpp
+     ${CMAKE_CURRENT_SOURCE_DIR}/property/generate*.cpp)
 list(FILTER oracle_sources EXCLUDE REGEX "_test\\.cpp$")
 add_library(dsakit_oracle STATIC ${oracle_sources})
 target_include_directories(dsakit_oracle PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
