@@ -128,6 +128,7 @@ void fill_evaluation(Result& result, const std::vector<Judged>& all, const std::
 void check_typed_ids(Result& result, const Asked& asked, const Catalogue& catalogue,
                      const Rules& rules) {
   for (const auto& [phase, entries] : asked.typed) {
+    if (entries.size() > 1 && entries.back() == "auto") result.mixed_list = true;
     for (const auto& entry : entries) {
       const auto& ids = catalogue.ids();
       const bool known = std::find(ids.begin(), ids.end(), entry) != ids.end();

@@ -23,6 +23,10 @@ Dim read_dim(const Json& json) {
   return dim;
 }
 
+void add(Row& row, const std::string& dim, const Json& predicate) {
+  row.where.emplace_back(dim, without_aliases(predicate));
+}
+
 bool same_declaration(const Dim& a, const Dim& b) {
   if (a.type != b.type || a.open != b.open || a.shared != b.shared) return false;
   if (a.neutral.has_value() != b.neutral.has_value()) return false;
@@ -50,9 +54,9 @@ Catalogue::Catalogue(const std::vector<Json>& manifests) : dims_(builtin_dims())
     for (const auto& json : manifest->at("rows")) {
       Row row{id, json.at("name"), json.value("rank", std::int64_t{0}), {}, {}};
       const Json common = manifest->value("common", Json::object());
-      for (const auto& [dim, predicate] : common.items()) row.where.emplace_back(dim, predicate);
+      for (const auto& [dim, predicate] : common.items()) add(row, dim, predicate);
       const Json where = json.value("where", Json::object());
-      for (const auto& [dim, predicate] : where.items()) row.where.emplace_back(dim, predicate);
+      for (const auto& [dim, predicate] : where.items()) add(row, dim, predicate);
       for (const auto& [dim, value] : json.at("provides").items()) row.provides[dim] = value;
       rows_.push_back(std::move(row));
     }

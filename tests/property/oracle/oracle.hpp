@@ -49,6 +49,7 @@ struct Result {
   std::string error;        // why, when verdict is error
   bool unknown_id = false;  // a typed id that the catalogue does not have
   bool denied_id = false;   // a typed id that the policy denies
+  bool mixed_list = false;  // ids and `auto` in one list
   Session session;          // ok only
   std::map<std::string, Json> provides;
   std::set<Obligation> obligations;
@@ -61,6 +62,9 @@ struct Result {
   std::set<Failed> failed;
   std::vector<RowJudgement> judgements;
 };
+
+// For the report of a mismatch.
+Json describe(const Result& result);
 
 struct Row {
   std::string backend, name;

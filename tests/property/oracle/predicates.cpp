@@ -33,10 +33,13 @@ bool integer_accepts(const Json& predicate, std::int64_t value) {
 
 // R4, word by word.
 bool set_accepts(const Json& predicate, const Json& requested) {
-  const Json none = Json::array();
-  const Json includes = predicate.value("includes", none);
-  const Json limit = predicate.contains("subset") ? predicate["subset"] : includes;
-  const Json forbidden = predicate.value("none_of", none);
+  static const Json none = Json::array();
+  const auto list = [&](const char* op) -> const Json& {
+    return predicate.contains(op) ? predicate[op] : none;
+  };
+  const Json& includes = list("includes");
+  const Json& limit = predicate.contains("subset") ? predicate["subset"] : includes;
+  const Json& forbidden = list("none_of");
   for (const auto& element : requested) {
     if (!contains(limit, element) || contains(forbidden, element)) return false;
   }
@@ -151,21 +154,22 @@ bool is_star(const Json& predicate) {
 
 bool has_unknown_operator(const Json& predicate, Type type) {
   if (!predicate.is_object()) return false;
-  std::set<std::string> known;
-  if (type == Type::integer) known = {"min", "max", "multiple_of", "one_of", "pow2"};
-  if (type == Type::set) known = {"subset", "includes", "none_of"};
-  if (type == Type::version) known = {"min", "below"};
+  static const std::map<Type, std::set<std::string>> operators{
+      {Type::token, {}},
+      {Type::arch, {}},
+      {Type::integer, {"min", "max", "multiple_of", "one_of", "pow2"}},
+      {Type::set, {"subset", "includes", "none_of"}},
+      {Type::version, {"min", "below"}}};
+  const auto& known = operators.at(type);
   for (const auto& [op, arg] : predicate.items()) {
     if (!known.contains(op)) return true;
   }
   return false;
 }
 
-bool accepts(const Json& raw, const Json& raw_value, Type type) {
-  if (is_star(raw)) return true;
-  if (has_unknown_operator(raw, type)) return false;
-  const Json predicate = without_aliases(raw);
-  const Json value = without_aliases(raw_value);
+bool accepts(const Json& predicate, const Json& value, Type type) {
+  if (is_star(predicate)) return true;
+  if (has_unknown_operator(predicate, type)) return false;
   switch (type) {
     case Type::token:
       return contains(predicate, value);

@@ -16,7 +16,7 @@ bool is_star(const Json& predicate);
 // An operator of `predicate` that this version does not know, for a dimension of `type`.
 bool has_unknown_operator(const Json& predicate, Type type);
 
-// Whether the predicate accepts a known value.
+// Whether the predicate accepts a known value; both without aliases.
 bool accepts(const Json& predicate, const Json& value, Type type);
 
 // The predicate that only `neutral` satisfies, as R7's detail writes it.

@@ -77,6 +77,7 @@ bool read_request(const Json& request, const Dims& dims, Asked& asked, std::stri
 
 Judged judge(const Row& row, const std::string& phase, const Asked& asked, const Dims& dims) {
   Judged judged{&row, phase, {}, {}, false};
+  const Json asked_phase = phase;
   for (const auto& [name, predicate] : row.where) {
     const auto dim = dims.find(name);
     if (dim == dims.end() || has_unknown_operator(predicate, dim->second.type)) {
@@ -84,7 +85,7 @@ Judged judge(const Row& row, const std::string& phase, const Asked& asked, const
     }
   }
   for (const auto& [name, dim] : dims) {
-    const Json value = name == "phase" ? Json(phase) : asked.values.at(name);
+    const Json& value = name == "phase" ? asked_phase : asked.values.at(name);
     bool mentioned = false;
     for (const auto& [where_name, predicate] : row.where) {
       if (where_name != name) continue;
