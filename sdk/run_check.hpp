@@ -151,7 +151,8 @@ inline void distinct(TensorReader& read, const char* name, const TokenShape& sha
                      const TokenStride& token, std::int64_t heads, std::int64_t head) {
   const bool outer = shape.outer <= 1 || token.outer != 0;
   const bool inner = !shape.nested || shape.inner <= 1 || token.inner != 0;
-  read.require(outer && inner && (heads <= 1 || head != 0), "%s overlaps itself", name);
+  read.require(shape.tokens() == 0 || (outer && inner && (heads <= 1 || head != 0)),
+               "%s overlaps itself", name);
 }
 
 inline void read_scalar(TensorReader& read, const char* name, const DLTensor* tensor,

@@ -1,0 +1,45 @@
+// How far results may be from the truth. An element passes if its absolute or its relative error is
+// small; the whole must also point in the same direction; infinities and NaN must be at the same
+// places.
+//
+// Invariants: pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dsakit/plugin_abi.h"
+#include "sdk/conformance/reference.hpp"
+
+namespace dsakit::conformance {
+
+struct Tolerance {
+  double absolute, relative;
+  double cosine;  // of 1 - 2 sum xy / sum (x^2 + y^2)
+};
+
+// Kernels that multiply in bf16 or better; the figures of FlashMLA's own tests.
+inline constexpr Tolerance kExactOut{8e-4, 2.01 / 128, 5e-6};
+inline constexpr Tolerance kExactLse{1e-6, 8.01 / 65536, 1e-7};
+inline constexpr Tolerance kExactMax{1e-6, 2.01 / 65536, 1e-7};
+
+struct Comparison {
+  std::int64_t elements = 0;
+  std::int64_t outside = 0;   // elements that fail, misplaced infinities and NaN included
+  double max_absolute = 0.0;  // over finite elements
+  double cosine = 0.0;
+  std::int64_t worst = -1;  // first element that fails, in [token, head, d] order; -1: none
+  double expected = 0.0, found = 0.0;  // there
+
+  bool pass(const Tolerance& tolerance) const { return outside == 0 && cosine <= tolerance.cosine; }
+};
+
+// What to compare: [T, h, d_v] or [T, h] in any strides, host memory.
+Comparison compare_out(const Expected& expected, const DLTensor& out, const Tolerance& tolerance);
+Comparison compare_lse(const Expected& expected, const DLTensor& lse, const Tolerance& tolerance);
+Comparison compare_max(const Expected& expected, const DLTensor& max, const Tolerance& tolerance);
+
+// "max error 3.1e-04, cosine 1.2e-07" or where it fails first.
+std::string describe(const Comparison& comparison);
+
+}  // namespace dsakit::conformance
