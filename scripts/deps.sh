@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Installs the packages that dsakit needs and this machine lacks (Debian 12+, Ubuntu 24.04+; root or sudo).
+# Without the right to install it prints the command and fails. Does nothing when all are there.
+#
+# usage: scripts/deps.sh [--test]     --test: also what only the tests need
+set -euo pipefail
+
+# One requirement a line: alternatives in order of preference, each "package" or "package>=version"; @ is the
+# major version of the distribution's clang.
+base='
+cmake>=3.25
+ninja-build
+g++>=4:12
+libboost1.81-dev libboost-dev>=1.81
+libfmt-dev>=9
+nlohmann-json3-dev>=3.11
+libcli11-dev>=2.1
+libexpected-dev
+libgtest-dev
+libbenchmark-dev
+libhwy-dev
+libdlpack-dev
+ccache
+python3
+'
+test_only='
+clang
+libclang-rt-@-dev
+'
+
+tests=0
+[[ ${1:-} == --test ]] && tests=1
+
+declare -A installed=()
+
+# The major version of the clang that the package "clang" stands for; empty if apt does not know.
+clang_major() {
+  { dpkg-query -W -f '${Depends}' clang || apt-cache depends clang; } 2>/dev/null |
+    sed -n 's/.*clang-\([0-9]*\).*/\1/p' | head -1
+}
+
+# Sets `requirements`, and `installed` to the versions of their packages.
+look() {
+  local words=() package version status
+  requirements=$base
+  if ((tests)); then requirements+=${test_only//@/$(clang_major)}; fi
+  for word in $requirements; do words+=("${word%%>=*}"); done
+  while read -r package version status; do
+    if [[ $status == installed ]]; then installed[$package]=$version; fi
+  done < <(dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' "${words[@]}" 2>/dev/null || true)
+}
+
+satisfied() {
+  local package=${1%%>=*} least=
+  [[ $1 == *'>='* ]] && least=${1#*>=}
+  [[ -v installed[$package] ]] || return 1
+  [[ -z $least ]] || dpkg --compare-versions "${installed[$package]#*:}" ge "${least#*:}"
+}
+
+on_offer() {
+  apt-cache policy "$1" 2>/dev/null | grep Candidate | grep -qv '(none)'
+}
+
+# The packages to install: for each requirement that nothing fulfils, the first alternative on offer.
+missing() {
+  local line alternative
+  while read -r line; do
+    [[ -n $line ]] || continue
+    for alternative in $line; do satisfied "$alternative" && continue 2; done
+    for alternative in $line; do on_offer "${alternative%%>=*}" && break; done
+    echo "${alternative%%>=*}"
+  done <<<"$requirements"
+}
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "deps: no apt here; the packages listed in $0 are expected under this system's names" >&2
+  exit 0
+fi
+
+look
+mapfile -t wanted < <(missing)
+((${#wanted[@]} == 0)) && exit 0
+
+sudo=()
+if ((EUID != 0)); then
+  if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    sudo=(sudo)
+  else
+    echo "deps: these packages are missing; install them and run again:" >&2
+    echo "  sudo apt-get install --no-install-recommends ${wanted[*]}" >&2
+    exit 1
+  fi
+fi
+echo "deps: installing ${wanted[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${sudo[@]}" apt-get update -q
+look # the package lists may have been empty before
+mapfile -t wanted < <(missing)
+"${sudo[@]}" apt-get install -y -q --no-install-recommends "${wanted[@]}"
