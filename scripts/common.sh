@@ -1,0 +1,24 @@
+# What the scripts share; sourced from the repository's root. Sets `jobs` and defines configure() and build().
+
+jobs=$(nproc)
+
+# Configures build/<preset> unless its cache is newer than the presets; later changes are noticed by the build.
+configure() {
+  local preset=$1 cache=build/$1/CMakeCache.txt
+  if [[ ! -f build/$preset/build.ninja || CMakePresets.json -nt $cache ]]; then
+    mkdir -p build
+    cmake --preset "$preset" >"build/configure-$preset.log" 2>&1 || {
+      cat "build/configure-$preset.log"
+      return 1
+    }
+    touch "$cache"
+  fi
+}
+
+# Builds targets of a preset; quiet unless something is wrong.
+build() {
+  local preset=$1
+  shift
+  configure "$preset" || return 1
+  NINJA_STATUS="[$preset %f/%t] " ninja -C "build/$preset" -j "$jobs" --quiet "$@"
+}

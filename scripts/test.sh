@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Builds dsakit and passes every test: release, AddressSanitizer and UBSan with fuzzing, ThreadSanitizer, mutants.
+# What is up to date is not built again. The closing line sums up all test runs: "N passed, N failed".
+#
+# usage: scripts/test.sh [release] [asan] [tsan] [mutants] [format]      default: all of them
+set -uo pipefail
+cd "$(dirname "$0")/.."
+source scripts/common.sh
+
+passed=0 failed=0
+stage_times=()
+
+# Runs one stage, whatever the others did, and notes its time. A stage that breaks counts as one failure.
+stage() {
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  if ! "$@"; then
+    failed=$((failed + 1))
+    echo "== $name FAILED"
+  fi
+  stage_times+=("$name $((SECONDS - start)) s")
+  echo "== $name: $((SECONDS - start)) s"
+}
+
+# Runs ctest in build/<preset> and adds its counts; prints failing tests and the summary.
+run_tests() {
+  local preset=$1 report=build/$1/ctest.xml counts
+  shift
+  rm -f "$report"
+  (cd "build/$preset" && ctest -j "$jobs" --output-on-failure --no-tests=error --output-junit ctest.xml "$@") >"build/$preset/ctest.log" 2>&1
+  # <testsuite name="…" tests="N" failures="N" disabled="N" skipped="N" …>
+  counts=$(sed -n 's/^[[:space:]]*\(tests\|failures\|disabled\|skipped\)="\([0-9]*\)"$/\1=\2/p' "$report" 2>/dev/null | tr '\n' ' ')
+  local tests=0 failures=0 disabled=0 skipped=0
+  [[ $counts =~ tests=([0-9]+) ]] && tests=${BASH_REMATCH[1]}
+  [[ $counts =~ failures=([0-9]+) ]] && failures=${BASH_REMATCH[1]}
+  [[ $counts =~ disabled=([0-9]+) ]] && disabled=${BASH_REMATCH[1]}
+  [[ $counts =~ skipped=([0-9]+) ]] && skipped=${BASH_REMATCH[1]}
+  if ((tests == 0 || failures > 0)); then
+    tail -n 200 "build/$preset/ctest.log"
+  fi
+  ((tests > 0)) || return 1
+  echo "$preset: $((tests - failures - disabled - skipped)) passed, $failures failed, $((disabled + skipped)) skipped"
+  passed=$((passed + tests - failures - disabled - skipped))
+  failed=$((failed + failures))
+}
+
+build_release() { build release all; }
+build_asan() { build asan all; }
+build_tsan() { build tsan dsakit_threaded_tests; }
+
+wanted=("$@")
+((${#wanted[@]})) || wanted=(format release asan tsan mutants)
+want() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
+
+stage "packages" scripts/deps.sh
+if want format; then stage "format" scripts/format.sh --check; fi
+if want release; then
+  stage "build release" build_release
+  stage "test release" run_tests release
+fi
+if want asan; then
+  stage "build asan" build_asan
+  stage "test asan" run_tests asan
+fi
+if want tsan; then
+  stage "build tsan" build_tsan
+  stage "test tsan" run_tests tsan -L 'threads$'
+fi
+if want mutants; then stage "mutants" run_mutants; fi
+
+printf 'time: %s\n' "${stage_times[@]}"
+echo "$passed passed, $failed failed"
+((failed == 0))
