@@ -1,67 +1,56 @@
 #include "typical.hpp"
 
-#include <array>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "manifest/plugin_file.hpp"
 
 namespace dsakit::bench {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::array kArchs{"sm_90", "sm_100f", "sm_120f", "sm_80-sm_89"};
-constexpr std::array kPhaseSets{"prefill", "decode"};
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
-json typical_row(int backend, int arch, int phase) {
-  const bool fp8 = (backend + arch) % 2 == 0;
-  json where{{"arch", {kArchs.at(static_cast<std::size_t>(arch))}},
-             {"phase", {kPhaseSets.at(static_cast<std::size_t>(phase))}},
-             {"kv_dtype", {fp8 ? "fp8_e4m3" : "bf16"}},
-             {"heads", {{"one_of", {8, 16, 32, 64, 128}}}},
-             {"topk", {{"min", 64}, {"max", 4096}, {"multiple_of", 64}}},
-             {"runtime_cuda", {{"min", "12.8"}}}};
-  if (phase == 1) where["phase"].push_back("mtp");
-  return {{"name", fmt::format("{}-{}", kArchs.at(static_cast<std::size_t>(arch)), phase)},
-          {"rank", 100 + backend % 7},
-          {"where", where},
-          {"provides", {{"kv_layout", fp8 ? "fp8_656_g128" : "bf16_1152"}}}};
+std::string id_of(int number) {
+  return fmt::format("acme.b{:03}", number);
+}
+
+std::string note_of(const std::string& manifest) {
+  const auto note = encode_note_descriptor(manifest);
+  return {reinterpret_cast<const char*>(note.data()), note.size()};
 }
 
 }  // namespace
 
 std::string typical_manifest(int number) {
-  json rows = json::array();
-  for (int arch = 0; arch < static_cast<int>(kArchs.size()); ++arch) {
-    for (int phase = 0; phase < static_cast<int>(kPhaseSets.size()); ++phase) {
-      rows.push_back(typical_row(number, arch, phase));
-    }
+  json manifest = json::parse(read_file(BENCH_MANIFEST));
+  manifest["id"] = id_of(number);
+  for (json& row : manifest["rows"]) {
+    row["rank"] = 100 + number % 7;
+    if (number % 2 == 0) continue;
+    const bool fp8 = row["where"]["kv_dtype"][0] == "fp8_e4m3";
+    row["where"]["kv_dtype"][0] = fp8 ? "bf16" : "fp8_e4m3";
+    row["provides"]["kv_layout"] = fp8 ? "bf16_1152" : "fp8_656_g128";
   }
-  return json{{"schema", 1},
-              {"id", fmt::format("acme.b{:03}", number)},
-              {"version", {1, 0, 0}},
-              {"abi", {{"min", 1}, {"max", 1}}},
-              {"summary", "A backend for benchmarks, in the shape of a real one"},
-              {"vendor", "acme"},
-              {"license", "Apache-2.0"},
-              {"common",
-               {{"platform", {"cuda"}},
-                {"model_family", {"deepseek_v32", "glm_moe_dsa", "longcat"}},
-                {"kv_scale", "*"},
-                {"page_size", {{"one_of", {1, 64}}}},
-                {"d_qk", {{"one_of", {576}}}},
-                {"d_v", {{"one_of", {512}}}},
-                {"index_kpool", {{"one_of", {1}}}},
-                {"features", {{"subset", {"cuda_graph", "hisparse", "topk_length"}}}}}},
-              {"rows", rows}}
-      .dump();
+  return manifest.dump();
 }
 
 std::string typical_request(std::string_view device) {
   return json{{"platform", "cuda"},
               {"arch", device},
-              {"model_family", "glm_moe_dsa"},
               {"heads", 64},
+              {"model_family", "glm_moe_dsa"},
               {"d_qk", 576},
               {"d_v", 512},
               {"topk", 2048},
@@ -69,6 +58,30 @@ std::string typical_request(std::string_view device) {
               {"kv_dtype", "fp8_e4m3"},
               {"features", {"cuda_graph", "topk_length"}}}
       .dump();
+}
+
+PluginFolder::PluginFolder() {
+  path_ = (std::filesystem::temp_directory_path() / "dsakit_bench_XXXXXX").string();
+  if (!mkdtemp(path_.data())) throw std::runtime_error("cannot make " + path_);
+  const std::string image = read_file(BENCH_PLUGIN);
+  const auto plugin = read_plugin_file(BENCH_PLUGIN);
+  if (!plugin) throw std::runtime_error("cannot read the manifest of " BENCH_PLUGIN);
+  const std::string old_note = note_of(plugin->manifest_json);
+  const std::size_t note_at = image.find(old_note);
+  const std::size_t id_at = plugin->manifest_json.find(id_of(0));
+  for (int number = 0; number < kBackends; ++number) {
+    const std::string id = id_of(number);
+    std::string manifest = plugin->manifest_json;
+    manifest.replace(id_at, id.size(), id);
+    std::string copy = image;
+    copy.replace(note_at, old_note.size(), note_of(manifest));
+    std::ofstream(fmt::format("{}/libdsakit_{}.so", path_, id), std::ios::binary) << copy;
+  }
+}
+
+PluginFolder::~PluginFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace dsakit::bench

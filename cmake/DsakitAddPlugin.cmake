@@ -11,9 +11,10 @@
 # The target is dsakit_plugin_<id>. Lint findings of the manifest fail the build unless ALLOW_WARNINGS.
 # The linked file is read back: it must hold exactly this manifest, use no static TLS and need no driver.
 include_guard(GLOBAL)
-include(GNUInstallDirs)
 enable_language(ASM)
 set(DSAKIT_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
+# Where libdsakit and the CLI look from their own folder, whatever the system calls its library folder.
+set(DSAKIT_PLUGIN_INSTALL_DIR lib/dsakit/plugins)
 
 function(_dsakit_commit out)
   set(commit "")
@@ -100,6 +101,7 @@ function(dsakit_add_plugin id)
   set_target_properties(${target} PROPERTIES PREFIX lib OUTPUT_NAME dsakit_${id}
                                              LIBRARY_OUTPUT_DIRECTORY ${ARG_OUTPUT_DIRECTORY})
   _dsakit_plugin_flags(${target})
+  target_compile_features(${target} PRIVATE cxx_std_20)
   target_include_directories(${target} PRIVATE ${ARG_INCLUDES})
   target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:dsakit_flags> dsakit::abi ${ARG_LIBRARIES})
 
@@ -122,6 +124,6 @@ function(dsakit_add_plugin id)
   _dsakit_toolkit(toolkit "${ARG_CUDA_ARCHITECTURES}" "${ARG_HIP_ARCHITECTURES}")
   _dsakit_embed_manifest(${target} ${id} ${manifest} "${targets}" "${toolkit}" "${ARG_ALLOW_WARNINGS}")
   if(NOT ARG_NO_INSTALL)
-    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/dsakit/plugins)
+    install(TARGETS ${target} LIBRARY DESTINATION ${DSAKIT_PLUGIN_INSTALL_DIR})
   endif()
 endfunction()
