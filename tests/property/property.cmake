@@ -13,7 +13,7 @@ if(TARGET dsakit_solver)
   if(DSAKIT_SANITIZE)
     set(property_divisor 20)
   endif()
-  dsakit_test(property DEPS dsakit_oracle dsakit_solver Threads::Threads
+  dsakit_test(property THREADED DEPS dsakit_oracle dsakit_solver Threads::Threads
               DEFINITIONS DSAKIT_PROPERTY_DIVISOR=${property_divisor})
   target_sources(property_test PRIVATE property/harness.cpp property/compare.cpp property/shrink.cpp)
 endif()
