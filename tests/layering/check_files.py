@@ -77,7 +77,8 @@ def check_mirror(paths):
     folders = {path.parent.as_posix() for path in paths}
     tested = {path.relative_to("tests").parts[0] for path in paths
               if path.parts[0] == "tests" and path.stem.endswith("_test") and len(path.parts) > 2}
-    mirrored = {name: name.removesuffix("_layer") for name in tested}  # device_layer: core/device without a device
+    # device_layer tests core/device without a device; plugins_cpu tests plugins/cpu.
+    mirrored = {name: name.removesuffix("_layer").replace("plugins_", "") for name in tested}
     for name, original in sorted(mirrored.items()):
         places = {f"core/{original}", f"tools/{original}", f"plugins/{original}", original}
         if name not in CROSS_CUTTING and not places & folders:
