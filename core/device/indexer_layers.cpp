@@ -34,8 +34,8 @@ IndexerLayers from_sources(ConfigReader& config) {
   auto sources = config.integers("index_source_layer_ids", kLayerId);
   if (!sources) return not_derivable("index_source_layer_ids is missing");
   std::ranges::sort(*sources);
-  const auto rest = std::ranges::unique(*sources);
-  return {static_cast<int>(sources->size() - rest.size()), "top-k on index_source_layer_ids"};
+  const auto count = std::unique(sources->begin(), sources->end()) - sources->begin();
+  return {static_cast<int>(count), "top-k on index_source_layer_ids"};
 }
 
 // index_topk_freq: a layer computes its own index every `freq` layers, after `offset` first ones.

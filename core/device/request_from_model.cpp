@@ -169,7 +169,7 @@ class Builder {
     if (model_.sinks) features.emplace_back(kAttnSink);
     if (options_.hisparse) features.emplace_back(kHiSparse);
     std::ranges::sort(features);
-    features.erase(std::ranges::unique(features).begin(), features.end());
+    features.erase(std::unique(features.begin(), features.end()), features.end());
     Origin origin = options_.hisparse
                         ? typed_origin(options_, std::string(kHiSparse)).value_or(Origin{})
                         : Origin{};

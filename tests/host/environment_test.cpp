@@ -1,5 +1,6 @@
 // What each variable sets, and what is said about those that mean nothing.
 #include <cstdlib>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -72,6 +73,14 @@ TEST(Environment, RaisedPrivilegesIgnoreAllOfIt) {
   EXPECT_EQ(render_text(e.diagnostics[0]),
             "warning[W0603]: the environment is ignored because this process runs with raised "
             "privileges\n");
+}
+
+TEST(Environment, ThePageOfW0601ListsEveryVariable) {
+  std::ifstream in(std::string(DSAKIT_TESTS_DIR) + "/../docs/codes/W0601.md");
+  const std::string page(std::istreambuf_iterator<char>(in), {});
+  for (const std::string& name : environment_variables()) {
+    EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
+  }
 }
 
 TEST(Environment, TheProcessIsRead) {
