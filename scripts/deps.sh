@@ -26,6 +26,7 @@ python3
 test_only='
 clang
 libclang-rt-@-dev
+patch
 '
 
 tests=0

@@ -16,4 +16,5 @@ if(TARGET dsakit_solver)
   dsakit_test(property THREADED DEPS dsakit_oracle dsakit_solver Threads::Threads
               DEFINITIONS DSAKIT_PROPERTY_DIVISOR=${property_divisor})
   target_sources(property_test PRIVATE property/harness.cpp property/compare.cpp property/shrink.cpp)
+  include(mutants/mutants.cmake)
 endif()
