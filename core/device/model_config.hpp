@@ -22,7 +22,7 @@ struct ModelFacts {
   std::string architecture;  // first of `architectures`
   bool is_dsa = false;
   std::string why;     // "index_topk = 2048 in text_config", "no index_topk"
-  std::string family;  // model_family token; empty if not DSA
+  std::string family;  // model_family token; empty if not DSA, or if is_dsa is only assumed
   std::optional<int> heads, d_qk, d_v, rope, index_topk, index_row_width;
   int index_kpool = 1;
   bool sinks = false;

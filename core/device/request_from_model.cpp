@@ -146,6 +146,7 @@ class Builder {
   }
 
   void add_model() {
+    if (model_.family.empty()) return;
     put("model_family", model_.family, from_architecture());
     add_geometry();
     if (model_.index_row_width && model_.index_topk) {

@@ -100,12 +100,17 @@ Environment parse_environment(const std::vector<std::string>& entries, bool secu
       environment.no_color = !value.empty();
     } else if (name == "XDG_DATA_HOME" && value.starts_with('/')) {
       environment.xdg_data_home = value;
+    } else if (name == "XDG_CONFIG_HOME" && value.starts_with('/')) {
+      environment.xdg_config_home = value;
     } else if (name == "HOME" && value.starts_with('/')) {
       home = value;
     }
   }
   if (environment.xdg_data_home.empty() && !home.empty()) {
     environment.xdg_data_home = fmt::format("{}/.local/share", home);
+  }
+  if (environment.xdg_config_home.empty() && !home.empty()) {
+    environment.xdg_config_home = fmt::format("{}/.config", home);
   }
   return environment;
 }

@@ -56,13 +56,14 @@ class Rejection {
   const Solver::Compiled& catalog() const { return query_.catalog(); }
 
   std::string subject() const {
-    if (!query_.request().subject.empty()) return query_.request().subject;
     const auto text = [&](const char* dim) -> std::string {
       const auto found = query_.request().values.find(dim);
       return found == query_.request().values.end() ? "" : value_text(found->second);
     };
-    std::string out =
-        text("model_family").empty() ? "this request" : "`" + text("model_family") + "`";
+    std::string out = query_.request().subject;
+    if (out.empty()) {
+      out = text("model_family").empty() ? "this request" : "`" + text("model_family") + "`";
+    }
     if (!text("arch").empty()) out += " on " + text("arch");
     if (!text("kv_dtype").empty()) out += " with kv_dtype " + text("kv_dtype");
     return out;
@@ -355,7 +356,7 @@ class Rejection {
       }
     }
     for (const Suggestion& suggestion : suggestions_) first.helps.push_back(suggestion.text);
-    if (suggestions_.empty()) {
+    if (suggestions_.empty() && first.code != Code::E0302) {
       first.notes.emplace_back(
           "no change of one setting makes any backend fit; all settable dimensions were tried");
     }

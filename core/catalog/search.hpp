@@ -1,0 +1,43 @@
+// Where plugins are looked for, and which files of a folder are plugin files (framework §6).
+//
+// Invariants: never the current directory, never LD_LIBRARY_PATH, never recursive; only names of
+// the form libdsakit_*.so, in bytewise order, at most kMaxPluginFiles a directory. Reads
+// directories, opens no file; reentrant, any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.hpp"
+#include "host/environment.hpp"
+
+namespace dsakit {
+
+inline constexpr std::size_t kMaxPluginFiles = 1024;
+
+// The directory of the file (library or program) that holds this code, absolute; empty if unknown.
+std::string library_directory();
+
+// The search order: `first` (named by the caller, shown as `first_origin`), DSAKIT_PLUGIN_PATH_ADD,
+// then either DSAKIT_PLUGIN_PATH or the default places around `library_dir`, in the user's data and
+// the system.
+std::vector<SearchDir> plugin_search_path(const std::vector<std::string>& first,
+                                          std::string_view first_origin,
+                                          const Environment& environment,
+                                          const std::string& library_dir = library_directory());
+
+// Names in a folder that start and end as given, bytewise sorted.
+struct FolderListing {
+  std::vector<std::string> names;
+  std::string error;     // why it could not be listed; empty if it could
+  bool missing = false;  // … because it does not exist
+};
+FolderListing list_folder(const std::string& folder, std::string_view prefix,
+                          std::string_view suffix);
+
+// Glob with `*` and `?` only, over the whole text.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+}  // namespace dsakit

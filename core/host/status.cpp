@@ -1,0 +1,42 @@
+#include "host/status.hpp"
+
+namespace dsakit {
+
+Status status_of(Answer::Verdict verdict) {
+  switch (verdict) {
+    case Answer::Verdict::ok:
+      return Status::yes;
+    case Answer::Verdict::rejected:
+      return Status::no;
+    case Answer::Verdict::error:
+      return Status::invalid;
+  }
+  return Status::invalid;
+}
+
+Status status_of(const Diagnostic& diagnostic) {
+  switch (diagnostic.code) {
+    case Code::E0101:
+    case Code::W0113:
+    case Code::W0114:
+    case Code::E0501:
+    case Code::E0604:
+      return Status::environment;
+    case Code::E0102:
+    case Code::E0103:
+    case Code::E0104:
+    case Code::E0105:
+    case Code::E0106:
+    case Code::E0107:
+    case Code::E0108:
+    case Code::E0109:
+    case Code::E0201:
+    case Code::E0303:
+    case Code::E0308:
+      return Status::no;
+    default:
+      return Status::invalid;
+  }
+}
+
+}  // namespace dsakit

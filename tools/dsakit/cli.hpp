@@ -1,0 +1,30 @@
+// The command line of dsakit, apart from the process: arguments and surroundings in, text and an
+// exit code out. main.cpp gives it the real surroundings, tests give it made-up ones.
+//
+// Exit codes: 0 yes, 1 no, 2 usage or malformed input, 3 environment (core/host/status.hpp).
+// One thread; nothing is thrown.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "device/detect.hpp"
+#include "host/environment.hpp"
+
+namespace dsakit::cli {
+
+struct Surroundings {
+  Environment environment;
+  std::function<Detection()> detect;
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool color = false;
+};
+
+// `args` without the program's name.
+int run(const std::vector<std::string>& args, const Surroundings& surroundings);
+
+}  // namespace dsakit::cli

@@ -1,0 +1,32 @@
+// The options that commands share, as the user typed them, in one place. Turning them into a
+// request is question.hpp's, telling the parser about them options.cpp's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dsakit::cli {
+
+struct Options {
+  std::string format = "text";  // text | json
+
+  std::string catalog = "local";
+  std::vector<std::string> plugin_dirs;
+
+  std::optional<std::string> policy, model_config, model_family, device, kv_dtype;
+  std::optional<std::string> prefill, decode, mtp_backend;
+  bool mtp = false, hisparse = false;
+  std::optional<int> page_size, tp;
+  std::vector<std::string> features, set;
+
+  std::optional<std::string> request;   // one request in batch form
+  std::optional<std::string> requests;  // a file of them, "-" = standard input
+
+  std::vector<std::string> targets;  // positional: ids, files, a code
+  bool why = false;
+
+  bool json() const { return format == "json"; }
+};
+
+}  // namespace dsakit::cli

@@ -1,0 +1,291 @@
+#include "question.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "device/model_config.hpp"
+#include "host/user_config.hpp"
+#include "manifest/arch.hpp"
+
+namespace dsakit::cli {
+namespace {
+
+using nlohmann::json;
+
+const Origin kNowhere{};
+
+Origin typed(const std::string& option, const std::string& value = "") {
+  return {value.empty() ? option : option + " " + value, "command line"};
+}
+
+// Where a candidate's device comes from.
+struct Target {
+  std::string device;
+  Origin origin;
+  std::string runtime_cuda, runtime_hip, driver;
+};
+
+// Builds requests from the options; what does not depend on the device is read once.
+class Asker {
+ public:
+  Asker(const Options& options, const Advisor& advisor) : options_(options), advisor_(advisor) {}
+
+  tl::expected<void, Diagnostic> prepare() {
+    if (options_.tp && !options_.model_config) {
+      return tl::unexpected(
+          Diagnostic(Code::E0407)
+              .with(
+                  "reason",
+                  std::string("--tp divides the heads of a model, and there is no --model-config"))
+              .from(typed("--tp", std::to_string(*options_.tp))));
+    }
+    if (options_.model_config) {
+      auto model = read_model_config(*options_.model_config, options_.model_family);
+      if (!model) return tl::unexpected(std::move(model.error()));
+      model_ = std::move(*model);
+    } else {
+      model_.is_dsa = true;
+      model_.family = options_.model_family.value_or("");
+    }
+    return read_request();
+  }
+
+  bool names_device() const {
+    const auto sets_arch = [](const std::string& text) { return text.starts_with("arch="); };
+    return options_.device || (options_.request && !options_.model_config) ||
+           base_.values.contains("arch") ||
+           std::any_of(options_.set.begin(), options_.set.end(), sets_arch);
+  }
+
+  tl::expected<Request, Diagnostic> build(const Target& target) const {
+    auto made = make_request(model_, request_options(target));
+    if (!made) return made;
+    Request request = merge(std::move(*made));
+    for (const std::string& assignment : options_.set) {
+      if (auto done = assign(assignment, request); !done)
+        return tl::unexpected(std::move(done.error()));
+    }
+    apply_preferences(request, advisor_.options().environment, advisor_.options().user);
+    return request;
+  }
+
+ private:
+  tl::expected<Request, Diagnostic> parse(const std::string& text) const {
+    const Solver& solver = advisor_.catalog().solver();
+    return parse_request(text, solver.dimensions(), solver.catalog());
+  }
+
+  tl::expected<void, Diagnostic> read_request() {
+    if (!options_.request) return {};
+    auto request = parse(*options_.request);
+    if (!request) {
+      return tl::unexpected(std::move(request.error()).from(typed("--request", *options_.request)));
+    }
+    base_ = std::move(*request);
+    for (const auto& [dim, value] : base_.values) {
+      base_.origins[dim] = typed("--request", fmt::format("{{\"{}\":{}}}", dim, value_json(value)));
+    }
+    return {};
+  }
+
+  RequestOptions request_options(const Target& target) const {
+    RequestOptions out;
+    out.device = target.device;
+    out.runtime_cuda = target.runtime_cuda;
+    out.runtime_hip = target.runtime_hip;
+    out.driver = target.driver;
+    out.kv_dtype = options_.kv_dtype.value_or("auto");
+    out.page_size = options_.page_size;
+    out.tp = options_.tp.value_or(1);
+    out.hisparse = options_.hisparse;
+    out.mtp = options_.mtp;
+    out.features = options_.features;
+    const auto choose = [&out](Phase phase, const char* option,
+                               const std::optional<std::string>& id) {
+      if (id) out.choice[index(phase)] = Typed{*id, typed(option, *id)};
+    };
+    choose(Phase::prefill, "--prefill-backend", options_.prefill);
+    choose(Phase::decode, "--decode-backend", options_.decode);
+    choose(Phase::mtp, "--mtp-backend", options_.mtp_backend);
+    out.origins = typed_origins();
+    if (!target.device.empty()) out.origins["arch"] = out.origins["platform"] = target.origin;
+    return out;
+  }
+
+  // By dimension, and by option where it is none.
+  std::map<std::string, Origin> typed_origins() const {
+    std::map<std::string, Origin> out;
+    if (options_.kv_dtype) out["kv_dtype"] = typed("--kv-cache-dtype", *options_.kv_dtype);
+    if (options_.page_size)
+      out["page_size"] = typed("--page-size", std::to_string(*options_.page_size));
+    if (options_.tp) out["tp"] = typed("--tp", std::to_string(*options_.tp));
+    if (options_.model_family)
+      out["model_family"] = typed("--model-family", *options_.model_family);
+    if (!options_.features.empty()) {
+      out["features"] =
+          typed("--feature", fmt::format("{}", fmt::join(options_.features, " --feature ")));
+    }
+    if (options_.hisparse) {
+      out["hisparse"] = typed("--hisparse");
+      out.emplace("features", out["hisparse"]);
+    }
+    return out;
+  }
+
+  // `made` comes from options and model. Over --request win the options; a model fills what it
+  // leaves out.
+  Request merge(Request made) const {
+    if (!options_.request) return made;
+    Request out = base_;
+    out.subject = made.subject;
+    const auto flags = typed_origins();
+    for (const auto& [dim, value] : made.values) {
+      const bool flagged =
+          flags.contains(dim) || ((dim == "arch" || dim == "platform") && options_.device);
+      if (dim == "features" && out.values.contains(dim)) {
+        unite(out.values[dim], value);
+      } else if (flagged || (options_.model_config && !out.values.contains(dim))) {
+        out.values[dim] = value;
+      } else {
+        continue;
+      }
+      if (const auto origin = made.origins.find(dim); origin != made.origins.end()) {
+        out.origins[dim] = origin->second;
+      }
+    }
+    for (const Phase phase : kPhases) {
+      if (made.choice[index(phase)]) out.choice[index(phase)] = made.choice[index(phase)];
+    }
+    out.mtp = out.mtp || made.mtp;
+    return out;
+  }
+
+  static void unite(Value& into, const Value& more) {
+    auto* set = std::get_if<Set>(&into);
+    const auto* added = std::get_if<Set>(&more);
+    if (!set || !added) {
+      into = more;
+      return;
+    }
+    std::set<std::string> all(set->begin(), set->end());
+    all.insert(added->begin(), added->end());
+    set->assign(all.begin(), all.end());
+  }
+
+  // --set dim=value, spelled as the dimension's type wants it.
+  tl::expected<void, Diagnostic> assign(const std::string& assignment, Request& request) const {
+    const Origin origin = typed("--set", assignment);
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return tl::unexpected(Diagnostic(Code::E0407)
+                                .with("reason", "--set takes dim=value, found " + assignment)
+                                .from(origin));
+    }
+    const std::string key = assignment.substr(0, equals);
+    json object;
+    object[key] = spelled(key, assignment.substr(equals + 1));
+    auto parsed = parse(object.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (!parsed) return tl::unexpected(std::move(parsed.error()).from(origin));
+    for (auto& [dim, value] : parsed->values) {
+      request.values[dim] = std::move(value);
+      request.origins[dim] = origin;
+    }
+    if (parsed->kv_layout) request.kv_layout = parsed->kv_layout;
+    for (const Phase phase : kPhases) {
+      auto& choice = parsed->choice[index(phase)];
+      if (choice) request.choice[index(phase)] = Typed{choice->text, origin};
+    }
+    if (key == "phases") {
+      request.prefill = parsed->prefill;
+      request.decode = parsed->decode;
+      request.mtp = parsed->mtp;
+    }
+    return {};
+  }
+
+  json spelled(const std::string& key, const std::string& text) const {
+    if (text == "null") return nullptr;
+    const DimensionTable& dims = advisor_.catalog().solver().dimensions();
+    const int dim = dims.find(key);
+    const DimType type = dim < 0 ? DimType::token : dims.at(dim).type;
+    if (type == DimType::integer) {
+      const json number = json::parse(text, nullptr, false);
+      return number.is_number() ? number : json(text);
+    }
+    if (type != DimType::set && key != "phases") return text;
+    json list = json::array();
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      list.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return list;
+  }
+
+  const Options& options_;
+  const Advisor& advisor_;
+  ModelFacts model_;
+  Request base_;
+};
+
+Target detected_target(const DetectedDevice& device) {
+  return {device.device,
+          {fmt::format("{} device {}: {}", device.platform, device.ordinal, device.name),
+           "this machine"},
+          device.runtime_cuda,
+          device.runtime_hip,
+          device.driver};
+}
+
+std::vector<Target> detected_targets(const Cli& cli, std::vector<Diagnostic>& skipped) {
+  std::vector<Target> targets;
+  std::set<std::string> seen;
+  for (const DetectedDevice& device : cli.surroundings().detect().devices) {
+    if (!seen.insert(device.device).second) continue;
+    if (const auto known = device_or_error(device.device); !known) {
+      skipped.push_back(device_not_used(device.device, known.error()));
+      continue;
+    }
+    targets.push_back(detected_target(device));
+  }
+  return targets;
+}
+
+}  // namespace
+
+Diagnostic device_not_used(const std::string& device, const Diagnostic& reason) {
+  return Diagnostic(Code::W0607).with("device", device).with("reason", headline(reason));
+}
+
+tl::expected<Request, Diagnostic> make_request_for(const Cli& cli, const Advisor& advisor,
+                                                   const std::string& device) {
+  Asker asker(cli.options, advisor);
+  if (auto ready = asker.prepare(); !ready) return tl::unexpected(std::move(ready.error()));
+  return asker.build({device, device.empty() ? kNowhere : typed("--device", device), "", "", ""});
+}
+
+tl::expected<Question, Diagnostic> make_question(const Cli& cli, const Advisor& advisor) {
+  Asker asker(cli.options, advisor);
+  if (auto ready = asker.prepare(); !ready) return tl::unexpected(std::move(ready.error()));
+  Question question;
+  std::vector<Target> targets;
+  if (cli.options.device) {
+    targets.push_back({*cli.options.device, typed("--device", *cli.options.device), "", "", ""});
+  } else if (asker.names_device()) {
+    targets.push_back({});
+  } else {
+    targets = detected_targets(cli, question.skipped);
+  }
+  for (const Target& target : targets) {
+    auto request = asker.build(target);
+    if (!request) return tl::unexpected(std::move(request.error()));
+    question.candidates.push_back({target.device, std::move(*request)});
+  }
+  if (question.candidates.empty()) return tl::unexpected(Diagnostic(Code::E0604));
+  return question;
+}
+
+}  // namespace dsakit::cli

@@ -1,0 +1,52 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "diag/render.hpp"
+#include "manifest/arch.hpp"
+
+namespace dsakit::cli {
+
+using Json = nlohmann::ordered_json;
+
+std::map<std::string, Reach> reach_of_backends(const Solver& solver) {
+  std::map<std::string, Reach> out;
+  for (const std::string& id : solver.ids()) out[id];
+  for (const KnownDevice& device : known_devices()) {
+    for (const Phase phase : kPhases) {
+      for (const Choice& choice :
+           solver.choices(phase, std::string(device.platform), std::string(device.name))) {
+        if (!choice.usable) continue;
+        Reach& reach = out[choice.id];
+        reach.phases[index(phase)] = true;
+        if (reach.devices.empty() || reach.devices.back() != device.name) {
+          reach.devices.emplace_back(device.name);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+std::string version_of(const Manifest& manifest) {
+  return fmt::format("{}", fmt::join(manifest.version, "."));
+}
+
+Json diagnostics_json(std::span<const Diagnostic> diagnostics) {
+  return Json::parse(render_json(diagnostics));
+}
+
+Json searched_json(const Catalog& catalog) {
+  Json out = Json::array();
+  for (const SearchDir& dir : catalog.searched()) {
+    out.push_back({{"path", dir.path}, {"origin", dir.origin}, {"state", dir.state}});
+  }
+  return out;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace dsakit::cli
