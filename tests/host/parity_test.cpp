@@ -1,4 +1,5 @@
 // P14: the command line, the C API and its C++ wrapper give identical JSON for the same requests.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -14,13 +15,13 @@ namespace dsakit {
 namespace {
 
 const char* const kPolicy =
-    R"({"prefer":["tilelang","nobody"],"deny":["fa3"],"kv_dtype":["fp8_e4m3","bf16"]})";
+    R"({"prefer":["tilelang","nobody"],"deny":[{"id":"fa3","reason":"why not"}],"kv_dtype":["fp8_e4m3","bf16"]})";
 
 std::vector<std::string> requests() {
   std::vector<std::string> out;
-  for (const char* arch : {"sm_90", "sm_100", "sm_120", "gfx942", "cpu"}) {
+  for (const char* arch : {"sm_90", "sm_120", "gfx942", "cpu"}) {
     for (const char* dtype : {"auto", "bf16", "fp8_e4m3", "int4"}) {
-      for (const char* family : {"deepseek_v32", "glm_moe_dsa", "hyv4"}) {
+      for (const char* family : {"glm_moe_dsa", "hyv4"}) {
         for (const char* rest : {"", R"(,"features":["hisparse"])", R"(,"decode":"flashmla_kv")",
                                  R"(,"prefill":"trtllm","decode":"flashmla_kv","mtp":"fa3,auto")",
                                  R"(,"heads":null)"}) {
@@ -62,6 +63,16 @@ std::string without_line_number(std::string json, std::size_t line) {
   return at == std::string::npos ? json : json.erase(at, field.size());
 }
 
+// Where two answers part, since they are long.
+testing::AssertionResult same(const std::string& a, const std::string& b) {
+  if (a == b) return testing::AssertionSuccess();
+  const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const auto at = static_cast<std::size_t>(in_a - a.begin());
+  const std::size_t from = at > 40 ? at - 40 : 0;
+  return testing::AssertionFailure()
+         << "byte " << at << "\n  " << a.substr(from, 120) << "\n  " << b.substr(from, 120);
+}
+
 std::string take(char* text) {
   std::string out = text ? text : "";
   dsakit_string_free(text);
@@ -100,14 +111,14 @@ class Parity : public testing::Test {
       char* text = nullptr;
       const dsakit_status status = ask(handle, asked[i].c_str(), policy, &text);
       const std::string from_c = take(text);
-      EXPECT_EQ(without_line_number(printed[i], i + 1), from_c) << asked[i];
+      EXPECT_TRUE(same(without_line_number(printed[i], i + 1), from_c)) << asked[i];
       const api::Result from_cpp = (wrapper.*wrapped)(asked[i], policy ? policy : "");
-      EXPECT_EQ(from_cpp.json, from_c) << asked[i];
+      EXPECT_TRUE(same(from_cpp.json, from_c)) << asked[i];
       EXPECT_EQ(from_cpp.status, status) << asked[i];
       const char* verdict = status == DSAKIT_OK         ? "{\"verdict\":\"ok\""
                             : status == DSAKIT_REJECTED ? "{\"verdict\":\"rejected\""
                                                         : "{\"verdict\":\"error\"";
-      EXPECT_TRUE(from_c.starts_with(verdict)) << from_c;
+      EXPECT_TRUE(from_c.starts_with(verdict)) << from_c.substr(0, 80);
     }
     dsakit_catalog_close(handle);
   }
