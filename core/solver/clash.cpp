@@ -19,7 +19,8 @@ const std::string& id_of(const Query& query, int row) {
 }
 
 std::string kv_dtype_of(const Query& query, int row) {
-  for (const CompiledPredicate& predicate : row_at(query, row).predicates) {
+  for (const int number : row_at(query, row).predicates) {
+    const CompiledPredicate& predicate = query.catalog().predicate(number);
     if (predicate.dim == query.catalog().kv_dtype_dim) return predicate_text(*predicate.source);
   }
   return "anything";

@@ -139,6 +139,8 @@ CompiledPredicate compile_predicate(const Predicate& source, int dim, DimType ty
 // Fills Compiled row by row.
 struct RowCompiler {
   Solver::Compiled& out;
+  std::map<std::pair<int, std::string_view>, int>
+      numbers{};  // of predicates, by dimension and JSON
 
   void add(CompiledBackend backend) {
     const int number = static_cast<int>(out.backends.size());
@@ -186,8 +188,19 @@ struct RowCompiler {
       return;
     }
     if (predicate.kind == Predicate::Kind::any) return;
-    row.predicates.push_back(compile_predicate(predicate, dim, out.dims.at(dim).type,
-                                               out.dictionaries[static_cast<std::size_t>(dim)]));
+    row.predicates.push_back(number_of(predicate, dim));
+  }
+
+  // Equal predicates on one dimension share a number; the canonical JSON says all about a
+  // predicate.
+  int number_of(const Predicate& predicate, int dim) {
+    const auto [known, is_new] =
+        numbers.try_emplace({dim, predicate.json}, static_cast<int>(out.predicates.size()));
+    if (is_new) {
+      out.predicates.push_back(compile_predicate(predicate, dim, out.dims.at(dim).type,
+                                                 out.dictionaries[static_cast<std::size_t>(dim)]));
+    }
+    return known->second;
   }
 
   static void add_phase(CompiledRow& row, const Predicate& predicate) {

@@ -52,8 +52,8 @@ struct CompiledPredicate {
 struct CompiledRow {
   int backend = 0;
   const Row* source = nullptr;
-  std::vector<CompiledPredicate> predicates;  // common and where, without phase and "*"
-  Bits mentioned_or_open;                     // dimensions, phase included
+  std::vector<int> predicates;  // in Compiled::predicates: common and where, without phase and "*"
+  Bits mentioned_or_open;       // dimensions, phase included
   std::array<bool, 3> phase_ok{};
   std::vector<const Predicate*> phase_predicates;
   bool phase_never = false;  // a phase predicate has an unknown operator
@@ -86,7 +86,8 @@ struct Solver::Compiled {
   std::vector<CompiledBackend> backends;  // search order
   std::unordered_map<std::string, int> backend_of_id;
   std::vector<CompiledRow> rows;
-  std::vector<UnknownDim> unknown_dims;  // sorted by row
+  std::vector<CompiledPredicate> predicates;  // distinct: rows share them, each is judged once
+  std::vector<UnknownDim> unknown_dims;       // sorted by row
   std::vector<SetAside> set_aside;
 
   const std::string& id(int backend) const {
@@ -96,6 +97,9 @@ struct Solver::Compiled {
     const auto found = backend_of_id.find(backend_id);
     return found == backend_of_id.end() ? nullptr
                                         : &backends[static_cast<std::size_t>(found->second)];
+  }
+  const CompiledPredicate& predicate(int number) const {
+    return predicates[static_cast<std::size_t>(number)];
   }
   // Whether two backends declare, on either side, that they may not share a session.
   bool conflict(int a, int b) const;

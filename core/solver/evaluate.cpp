@@ -68,7 +68,12 @@ const Value* requested_value(const Dimension& dim, const Request& request) {
 
 class RowJudge {
  public:
-  RowJudge(const Solver::Compiled& catalog, Evaluated& out) : catalog_(catalog), out_(out) {}
+  RowJudge(const Solver::Compiled& catalog, Evaluated& out) : catalog_(catalog), out_(out) {
+    outcomes_.reserve(catalog.predicates.size());
+    for (const CompiledPredicate& predicate : catalog.predicates) {
+      outcomes_.push_back(judge_predicate(predicate));
+    }
+  }
 
   void judge(int number) {
     const CompiledRow& row = catalog_.rows[static_cast<std::size_t>(number)];
@@ -76,7 +81,7 @@ class RowJudge {
     result.first_fail = static_cast<std::uint32_t>(out_.fails.size());
     result.first_pending = static_cast<std::uint32_t>(out_.pending.size());
     judge_silence(row);
-    for (const CompiledPredicate& predicate : row.predicates) judge_predicate(predicate);
+    for (const int predicate : row.predicates) record(predicate);
     for (; next_unknown_ < catalog_.unknown_dims.size(); ++next_unknown_) {
       const UnknownDim& unknown = catalog_.unknown_dims[next_unknown_];
       if (unknown.row != number) break;
@@ -104,25 +109,36 @@ class RowJudge {
     });
   }
 
-  void judge_predicate(const CompiledPredicate& predicate) {
-    if (predicate.never) {
-      out_.fails.push_back({predicate.dim, FailKind::op, &predicate, nullptr});
-      return;
-    }
+  enum class Outcome : std::uint8_t { holds, pending, fails };
+
+  // A predicate's outcome is the same for every row that has it.
+  Outcome judge_predicate(const CompiledPredicate& predicate) const {
+    if (predicate.never) return Outcome::fails;
     const auto& slot = out_.request.slots[static_cast<std::size_t>(predicate.dim)];
     if (predicate.dim == catalog_.kv_dtype_dim && !out_.request.dtype_numbers.empty()) {
       const bool fits = std::ranges::any_of(
           out_.request.dtype_numbers, [&](int token) { return predicate.accepted.test(token); });
-      if (!fits) out_.fails.push_back({predicate.dim, FailKind::mismatch, &predicate, nullptr});
-    } else if (!slot.known) {
+      return fits ? Outcome::holds : Outcome::fails;
+    }
+    if (!slot.known) return Outcome::pending;
+    return accepts_value(predicate, slot) ? Outcome::holds : Outcome::fails;
+  }
+
+  void record(int number) {
+    const Outcome outcome = outcomes_[static_cast<std::size_t>(number)];
+    if (outcome == Outcome::holds) return;
+    const CompiledPredicate& predicate = catalog_.predicate(number);
+    if (outcome == Outcome::pending) {
       out_.pending.push_back({predicate.dim, &predicate});
-    } else if (!accepts_value(predicate, slot)) {
-      out_.fails.push_back({predicate.dim, FailKind::mismatch, &predicate, nullptr});
+    } else {
+      const FailKind kind = predicate.never ? FailKind::op : FailKind::mismatch;
+      out_.fails.push_back({predicate.dim, kind, &predicate, nullptr});
     }
   }
 
   const Solver::Compiled& catalog_;
   Evaluated& out_;
+  std::vector<Outcome> outcomes_;  // by number of predicate
   std::size_t next_unknown_ = 0;
 };
 

@@ -78,7 +78,8 @@ class Rejection {
     std::set<std::string> known;
     for (const CompiledRow& row : catalog().rows) {
       bool restricted = false;
-      for (const CompiledPredicate& predicate : row.predicates) {
+      for (const int number : row.predicates) {
+        const CompiledPredicate& predicate = catalog().predicate(number);
         if (predicate.dim != catalog().kv_dtype_dim || predicate.never) continue;
         restricted = true;
         known.insert(predicate.source->list.begin(), predicate.source->list.end());

@@ -116,7 +116,8 @@ class Suggester {
       accepted.emplace(value_json(value), value);
     };
     for (const CompiledRow& row : query_.catalog().rows) {
-      for (const CompiledPredicate& predicate : row.predicates) {
+      for (const int number : row.predicates) {
+        const CompiledPredicate& predicate = query_.catalog().predicate(number);
         if (predicate.dim == dim && !predicate.never) offer_accepted(predicate, current, collect);
       }
     }
