@@ -109,12 +109,28 @@ HWY_INLINE void decode_row(const KvLayout& layout, const KeyRow& row, float* to)
   if (layout.rope != 0) decode_bf16(row.data + layout.rope_offset, layout.rope, to + layout.latent);
 }
 
-// Into the second-level cache.
-HWY_INLINE void prefetch_row(const KvLayout& layout, const KeyRow& row) {
-  for (int at = 0; at < layout.row_bytes; at += 64) __builtin_prefetch(row.data + at, 0, 2);
-  __builtin_prefetch(row.data + layout.row_bytes - 1, 0, 2);
-  if (layout.footer()) __builtin_prefetch(row.scale, 0, 2);
-}
+// Brings the rows of the next block into the second-level cache, a few at a time between pieces of
+// arithmetic: all at once they would wait for each other.
+class Prefetcher {
+ public:
+  Prefetcher(const KvLayout& layout, const KeyRow* rows, int count)
+      : layout_(layout), row_(rows), end_(rows + count) {}
+
+  HWY_INLINE void step(int rows) {
+    for (; rows > 0 && row_ != end_; --rows, ++row_) fetch(*row_);
+  }
+  int left() const { return static_cast<int>(end_ - row_); }
+
+ private:
+  HWY_INLINE void fetch(const KeyRow& row) const {
+    for (int at = 0; at < layout_.row_bytes; at += 64) __builtin_prefetch(row.data + at, 0, 2);
+    __builtin_prefetch(row.data + layout_.row_bytes - 1, 0, 2);
+    if (layout_.footer()) __builtin_prefetch(row.scale, 0, 2);
+  }
+  const KvLayout& layout_;
+  const KeyRow* row_;
+  const KeyRow* end_;
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace dsakit::cpu

@@ -68,16 +68,15 @@ HWY_INLINE void logits_tile(const float* HWY_RESTRICT query, const float* HWY_RE
     for (int w = 0; w < W; ++w) hn::Store(sum[k][w], df, logits + k * logits_stride + w * kLanes);
 }
 
-// One panel of W vectors of heads against all keys. `ahead` rows are prefetched along the way.
+// One panel of W vectors of heads against all keys.
 template <int W>
 void logits_panel(const float* query, const HeadBlock& block, int count, const float* tile,
-                  float* logits, const KvLayout& layout, const KeyRow* next, int ahead) {
+                  float* logits, Prefetcher& ahead) {
   constexpr int kKeys = tile_keys(W);
   for (int d = 0; d < block.d_qk; d += kDepth) {
     const int depth = std::min(kDepth, block.d_qk - d);
     for (int k = 0; k < count; k += kKeys) {
-      if (d == 0)
-        for (int row = k; row < std::min(k + kKeys, ahead); ++row) prefetch_row(layout, next[row]);
+      if (d == 0) ahead.step(kKeys / 2);
       logits_tile<W>(query + static_cast<std::ptrdiff_t>(d) * W * kLanes,
                      tile + static_cast<std::ptrdiff_t>(k) * block.tile_stride + d,
                      block.tile_stride, depth, d == 0,
@@ -123,12 +122,11 @@ HWY_INLINE hn::Vec<hn::Full128<float>> four_sums(VF a, VF b, VF c, VF e) {
 // query is [H, d_qk]; writes H rounded up to 4 logits of each key.
 template <int H>
 void logits_few(const float* HWY_RESTRICT query, const HeadBlock& block, int count,
-                const float* HWY_RESTRICT tile, float* HWY_RESTRICT logits, const KvLayout& layout,
-                const KeyRow* next, int ahead) {
+                const float* HWY_RESTRICT tile, float* HWY_RESTRICT logits, Prefetcher& ahead) {
   constexpr int kKeys = std::min(8, (kManyRegisters ? 16 : 8) / H);
   const DF df;
   for (int k = 0; k < count; k += kKeys) {
-    for (int row = k; row < std::min(k + kKeys, ahead); ++row) prefetch_row(layout, next[row]);
+    ahead.step(kKeys / 2);
     const float* keys = tile + static_cast<std::ptrdiff_t>(k) * block.tile_stride;
     VF sum[kKeys][H];
     for (int i = 0; i < kKeys; ++i)
@@ -199,10 +197,11 @@ void values_strip(const float* p, const HeadBlock& block, int count, const float
 }
 
 inline void accumulate_values(const float* p, const HeadBlock& block, int count, const float* tile,
-                              const float* alpha, bool fresh, float* values) {
+                              const float* alpha, bool fresh, Prefetcher& ahead, float* values) {
   constexpr int kStrip = kValueVectors * kLanes;
+  const int share = (ahead.left() * kStrip + block.d_v - 1) / block.d_v;
   int c = 0;
-  for (; c + kStrip <= block.d_v; c += kStrip)
+  for (; c + kStrip <= block.d_v; c += kStrip, ahead.step(share))
     values_strip<kValueVectors>(p, block, count, tile + c, alpha, fresh, values + c);
   if constexpr (kValueVectors > 2) {
     for (; c + 2 * kLanes <= block.d_v; c += 2 * kLanes)

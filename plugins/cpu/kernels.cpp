@@ -83,8 +83,7 @@ void block_logits(const HeadBlock& block, int count, const Scratch& scratch, con
     const auto run = [&]<int W>(std::integral_constant<int, W>) {
       if constexpr (W <= kPanelVectors) {
         if (vectors == W)
-          logits_panel<W>(query, block, count, scratch.tile, scratch.logits + first, layout, next,
-                          ahead);
+          logits_panel<W>(query, block, count, scratch.tile, scratch.logits + first, ahead);
       }
     };
     run(std::integral_constant<int, 1>());
@@ -92,13 +91,11 @@ void block_logits(const HeadBlock& block, int count, const Scratch& scratch, con
     run(std::integral_constant<int, 3>());
     run(std::integral_constant<int, 4>());
     query += static_cast<std::ptrdiff_t>(vectors) * kLanes * block.d_qk;
-    ahead = 0;
   }
 #if HWY_TARGET != HWY_SCALAR
   if (vector_end >= block.heads) return;
   with_power_of_two(block.heads - vector_end, [&]<int H>(std::integral_constant<int, H>) {
-    logits_few<H>(query, block, count, scratch.tile, scratch.logits + vector_end, layout, next,
-                  ahead);
+    logits_few<H>(query, block, count, scratch.tile, scratch.logits + vector_end, ahead);
   });
 #endif
 }
@@ -111,10 +108,10 @@ void attend(const KvLayout& layout, const KeyRow* rows, int count, int ahead,
     const int keys = std::min(kKeyBlock, count - first);
     for (int k = 0; k < keys; ++k)
       decode_row(layout, rows[first + k], scratch.tile + k * block.tile_stride);
-    const int next = std::min(kKeyBlock, count + ahead - first - keys);
-    block_logits(block, keys, scratch, layout, rows + first + keys, next);
+    Prefetcher next(layout, rows + first + keys, std::min(kKeyBlock, count + ahead - first - keys));
+    block_logits(block, keys, scratch, next);
     softmax_block(block, keys, scratch.logits, partial, scratch.alpha);
-    accumulate_values(scratch.logits, block, keys, scratch.tile, scratch.alpha, first == 0,
+    accumulate_values(scratch.logits, block, keys, scratch.tile, scratch.alpha, first == 0, next,
                       partial.values);
   }
 }
