@@ -74,8 +74,7 @@ void with_power_of_two(int count, Body body) {
   body(std::integral_constant<int, N>());
 }
 
-void block_logits(const HeadBlock& block, int count, const Scratch& scratch, const KvLayout& layout,
-                  const KeyRow* next, int ahead) {
+void block_logits(const HeadBlock& block, int count, const Scratch& scratch, Prefetcher& ahead) {
   const float* query = scratch.query;
   const int vector_end = vector_heads(block);
   for (int first = 0; first < vector_end; first += kPanelVectors * kLanes) {

@@ -19,8 +19,9 @@ HWY_BEFORE_NAMESPACE();
 namespace dsakit::cpu {
 namespace HWY_NAMESPACE {
 
-// 2^x for x <= 0 by the terms ln2^n / n! on [-0.5, 0.5]; NaN stays NaN. Results under 2^-100 become 0:
-// beside a largest term of 1 they change no fp32 sum, and their products would be subnormal and slow.
+// 2^x for x <= 0 by the terms ln2^n / n! on [-0.5, 0.5]; NaN stays NaN. Results under 2^-100 become
+// 0: beside a largest term of 1 they change no fp32 sum, and their products would be subnormal and
+// slow.
 HWY_INLINE VF exp2_of(VF x) {
   const DF df;
   const hn::RebindToSigned<DF> di;
