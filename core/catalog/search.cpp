@@ -57,15 +57,14 @@ void append_variable(const std::optional<std::string>& value, std::string_view n
   }
 }
 
-void append_defaults(const Environment& environment, const std::string& library_dir,
+void append_defaults(const SearchVariables& variables, const std::string& library_dir,
                      std::vector<SearchDir>& out) {
   const auto add = [&out](const fs::path& base, std::string_view origin) {
     out.push_back(
         {(base / kPluginSubdir).lexically_normal().string(), std::string(origin), false, ""});
   };
   if (!library_dir.empty()) add(fs::path(library_dir) / ".." / "lib", "beside libdsakit");
-  if (fs::path(environment.xdg_data_home).is_absolute())
-    add(environment.xdg_data_home, "XDG_DATA_HOME");
+  if (fs::path(variables.data_home).is_absolute()) add(variables.data_home, "XDG_DATA_HOME");
   add("/usr/local/lib", "system");
   add(fs::path("/usr/lib") / DSAKIT_LIBRARY_TRIPLET, "system");
 }
@@ -85,7 +84,7 @@ std::string library_directory() {
 
 std::vector<SearchDir> plugin_search_path(const std::vector<std::string>& first,
                                           std::string_view first_origin,
-                                          const Environment& environment,
+                                          const SearchVariables& variables,
                                           const std::string& library_dir) {
   std::vector<SearchDir> dirs;
   for (const std::string& path : first) {
@@ -94,11 +93,11 @@ std::vector<SearchDir> plugin_search_path(const std::vector<std::string>& first,
     dirs.push_back({error || path.empty() ? path : absolute.lexically_normal().string(),
                     std::string(first_origin), true, ""});
   }
-  append_variable(environment.plugin_path_add, "DSAKIT_PLUGIN_PATH_ADD", dirs);
-  if (environment.plugin_path) {
-    append_variable(environment.plugin_path, "DSAKIT_PLUGIN_PATH", dirs);
+  append_variable(variables.path_add, "DSAKIT_PLUGIN_PATH_ADD", dirs);
+  if (variables.path) {
+    append_variable(variables.path, "DSAKIT_PLUGIN_PATH", dirs);
   } else {
-    append_defaults(environment, library_dir, dirs);
+    append_defaults(variables, library_dir, dirs);
   }
   return dirs;
 }

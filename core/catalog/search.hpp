@@ -6,12 +6,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "catalog/catalog.hpp"
-#include "host/environment.hpp"
 
 namespace dsakit {
 
@@ -20,12 +20,19 @@ inline constexpr std::size_t kMaxPluginFiles = 1024;
 // The directory of the file (library or program) that holds this code, absolute; empty if unknown.
 std::string library_directory();
 
+// What the environment says about where to look; colon-separated lists.
+struct SearchVariables {
+  std::optional<std::string> path_add;  // DSAKIT_PLUGIN_PATH_ADD
+  std::optional<std::string> path;      // DSAKIT_PLUGIN_PATH
+  std::string data_home;                // XDG_DATA_HOME or its default
+};
+
 // The search order: `first` (named by the caller, shown as `first_origin`), DSAKIT_PLUGIN_PATH_ADD,
 // then either DSAKIT_PLUGIN_PATH or the default places around `library_dir`, in the user's data and
 // the system.
 std::vector<SearchDir> plugin_search_path(const std::vector<std::string>& first,
                                           std::string_view first_origin,
-                                          const Environment& environment,
+                                          const SearchVariables& variables,
                                           const std::string& library_dir = library_directory());
 
 // Names in a folder that start and end as given, bytewise sorted.

@@ -31,8 +31,10 @@ std::shared_ptr<const Catalog> open_embedded(const std::string& name) {
 
 std::shared_ptr<const Catalog> open_named(const std::string& name, const AdvisorOptions& options) {
   if (name != kLocal) return open_embedded(name);
-  const auto dirs =
-      plugin_search_path(options.plugin_dirs, options.plugin_dirs_origin, options.environment);
+  const Environment& environment = options.environment;
+  const SearchVariables variables{environment.plugin_path_add, environment.plugin_path,
+                                  environment.xdg_data_home};
+  const auto dirs = plugin_search_path(options.plugin_dirs, options.plugin_dirs_origin, variables);
   return Catalog::open_plugins(dirs, options.environment.backends_disable, name);
 }
 

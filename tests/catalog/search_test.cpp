@@ -16,14 +16,14 @@ std::vector<std::string> paths(const std::vector<SearchDir>& dirs) {
 }
 
 TEST(SearchPath, FollowsTheDocumentedOrder) {
-  Environment environment;
-  environment.plugin_path_add = "/add/one:/add/two";
-  environment.xdg_data_home = "/home/u/.local/share";
-  const auto dirs = plugin_search_path({"/api"}, "API", environment, "/opt/x/bin");
+  SearchVariables variables;
+  variables.path_add = "/add/one:/add/two";
+  variables.data_home = "/data/u/share";
+  const auto dirs = plugin_search_path({"/api"}, "API", variables, "/opt/x/bin");
   ASSERT_EQ(dirs.size(), 7u);
   EXPECT_EQ(paths(dirs),
             (std::vector<std::string>{"/api", "/add/one", "/add/two", "/opt/x/lib/dsakit/plugins",
-                                      "/home/u/.local/share/dsakit/plugins",
+                                      "/data/u/share/dsakit/plugins",
                                       "/usr/local/lib/dsakit/plugins", dirs[6].path}));
   EXPECT_EQ(dirs[0].origin, "API");
   EXPECT_EQ(dirs[1].origin, "DSAKIT_PLUGIN_PATH_ADD");
@@ -37,27 +37,26 @@ TEST(SearchPath, FollowsTheDocumentedOrder) {
 }
 
 TEST(SearchPath, PluginPathReplacesTheDefaultsButNotWhatIsAdded) {
-  Environment environment;
-  environment.plugin_path_add = "/add";
-  environment.plugin_path = "/mine";
-  environment.xdg_data_home = "/home/u/.local/share";
-  EXPECT_EQ(paths(plugin_search_path({"/api"}, "API", environment, "/opt/x/lib")),
+  SearchVariables variables;
+  variables.path_add = "/add";
+  variables.path = "/mine";
+  variables.data_home = "/data/u/share";
+  EXPECT_EQ(paths(plugin_search_path({"/api"}, "API", variables, "/opt/x/lib")),
             (std::vector<std::string>{"/api", "/add", "/mine"}));
 }
 
 TEST(SearchPath, EmptyPartsNeverMeanTheCurrentDirectory) {
-  Environment environment;
-  environment.plugin_path = ":/mine::";
-  EXPECT_EQ(paths(plugin_search_path({}, "API", environment, "")),
-            std::vector<std::string>{"/mine"});
-  environment.plugin_path = "";
-  EXPECT_TRUE(plugin_search_path({}, "API", environment, "").empty());
+  SearchVariables variables;
+  variables.path = ":/mine::";
+  EXPECT_EQ(paths(plugin_search_path({}, "API", variables, "")), std::vector<std::string>{"/mine"});
+  variables.path = "";
+  EXPECT_TRUE(plugin_search_path({}, "API", variables, "").empty());
 }
 
 TEST(SearchPath, RelativeDataHomeIsNotSearched) {
-  Environment environment;
-  environment.xdg_data_home = "share";
-  for (const SearchDir& dir : plugin_search_path({}, "API", environment, "")) {
+  SearchVariables variables;
+  variables.data_home = "share";
+  for (const SearchDir& dir : plugin_search_path({}, "API", variables, "")) {
     EXPECT_TRUE(dir.path.starts_with("/")) << dir.path;
   }
 }
