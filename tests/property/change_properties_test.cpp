@@ -146,7 +146,8 @@ std::string undeclared_rejects(const Built& built, const Case& one) {
   if (dim == built.oracle().dims().end() || !dim->second.neutral || dim->second.open) return "";
   Json request = one.request;
   request[pool.dim] = other_value(rng, pool);
-  if (request[pool.dim] == *dim->second.neutral || !well_formed(built, request)) return "";
+  if (oracle::same_value(request[pool.dim], *dim->second.neutral, dim->second.type)) return "";
+  if (!well_formed(built, request)) return "";
   const auto explanation = explain(built.solver(), request, one.policy);
   for (const auto& row : built.oracle().rows()) {
     if (!silent_on(row, pool.dim)) continue;

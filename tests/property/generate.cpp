@@ -13,8 +13,8 @@ const std::vector<std::string> kLayouts{"bf16_1152", "bf16_1152", "fp8_656_g128"
 const std::vector<std::string> kArchTokens{
     "sm_90",       "sm_90a",      "sm_100",      "sm_100f", "sm_103", "sm_110", "sm_120", "sm_120f",
     "sm_80-sm_86", "sm_86-sm_89", "sm_80-sm_89", "sm_121a", "gfx942", "gfx950", "cpu"};
-const std::vector<std::string> kExtensions{"acme.tile", "acme.swizzle", "acme.fw", "acme.caps",
-                                           "acme.depth"};
+const std::vector<std::string> kExtensions{"acme.tile", "acme.swizzle", "acme.fw",
+                                           "acme.caps", "acme.depth",   "acme.rev"};
 
 Json declaration(const std::string& dim) {
   if (dim == "acme.tile") return {{"type", "int"}, {"neutral", 0}, {"doc", "tile edge"}};
@@ -23,7 +23,10 @@ Json declaration(const std::string& dim) {
   }
   if (dim == "acme.fw") return {{"type", "version"}, {"open", true}, {"doc", "firmware"}};
   if (dim == "acme.caps") {
-    return {{"type", "set"}, {"neutral", Json::array()}, {"shared", true}, {"doc", "abilities"}};
+    return {{"type", "set"}, {"neutral", {"p"}}, {"shared", true}, {"doc", "abilities"}};
+  }
+  if (dim == "acme.rev") {
+    return {{"type", "version"}, {"neutral", "1.5"}, {"shared", true}, {"doc", "row revision"}};
   }
   return {{"type", "int"}, {"neutral", 8}, {"open", true}, {"doc", "queue depth"}};
 }
@@ -144,6 +147,7 @@ const std::vector<Pool>& pools() {
       {"acme.fw", Kind::version, {"2.0", "1.9", "2"}, false},
       {"acme.caps", Kind::set, {"p", "q"}, true},
       {"acme.depth", Kind::integer, {8, 4}, true},
+      {"acme.rev", Kind::version, {"1.5", "1.5.0.0", "2", "2.0"}, true},
   };
   return all;
 }
