@@ -33,7 +33,7 @@ static_assert(sizeof(DescriptorHeader) == kDescriptorHeader);
 using Reason = std::optional<std::string>;
 
 // The manifest text of a descriptor, or why it is none.
-Reason read_descriptor(std::span<const std::byte> descriptor, std::string& json) {
+Reason read_descriptor(std::span<const std::byte> descriptor, std::string_view& json) {
   DescriptorHeader header{};
   if (descriptor.size() < sizeof(header))
     return fmt::format("a descriptor of {} bytes", descriptor.size());
@@ -51,14 +51,14 @@ Reason read_descriptor(std::span<const std::byte> descriptor, std::string& json)
     return fmt::format("it says {} bytes and holds {}", header.length, text.size());
   }
   if (crc32c(text) != header.crc) return std::string("its checksum does not match");
-  json.assign(reinterpret_cast<const char*>(text.data()), text.size());
+  json = {reinterpret_cast<const char*>(text.data()), text.size()};
   return std::nullopt;
 }
 
-// Walks the notes of one segment and counts those of our owner; the first one's manifest goes to
-// `json`.
-Reason scan_notes(std::span<const std::byte> notes, std::uint64_t alignment, int& found,
-                  std::string& json) {
+}  // namespace
+
+std::optional<std::string> scan_notes(std::span<const std::byte> notes, std::uint64_t alignment,
+                                      int& found, std::string_view& json) {
   const std::uint64_t align = alignment == 8 ? 8 : 4;
   const auto round_up = [&](std::uint64_t n) { return (n + align - 1) / align * align; };
   std::uint64_t at = 0;
@@ -81,15 +81,19 @@ Reason scan_notes(std::span<const std::byte> notes, std::uint64_t alignment, int
   return std::nullopt;
 }
 
+namespace {
+
 std::optional<Diagnostic> read_note(const ElfImage& image, PluginFile& out) {
   int found = 0;
   for (const Elf64_Phdr& segment : image.segments()) {
     if (segment.p_type != PT_NOTE) continue;
     const auto bytes = image.segment_bytes(segment, kMaxNoteSegment);
     if (!bytes) return bytes.error();
-    if (auto reason = scan_notes(*bytes, segment.p_align, found, out.manifest_json)) {
+    std::string_view json;
+    if (auto reason = scan_notes(*bytes, segment.p_align, found, json)) {
       return Diagnostic(Code::E0105).with("file", out.path).with("reason", std::move(*reason));
     }
+    if (!json.empty()) out.manifest_json = json;
   }
   if (found == 0) return Diagnostic(Code::E0104).with("file", out.path);
   return std::nullopt;
