@@ -18,7 +18,7 @@ MAY_LINK = {
     "indexer": {"kvcache"},
     "device": {"solver", "manifest", "diag"},
     "catalog": {"solver", "manifest", "diag", "named_catalogs"},
-    "loader": {"catalog", "solver", "manifest", "diag"},
+    "loader": {"abi", "catalog", "device", "solver", "manifest", "diag"},
 }
 
 # Functions of the C library that pure layers may call; the JSON library's number formatting needs the last line.
