@@ -2,6 +2,10 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
+#include "dsakit/kv_layout.hpp"
+
 namespace dsakit {
 namespace {
 
@@ -61,20 +65,6 @@ struct Alias {
   std::string_view written, meant;
 };
 constexpr Alias kAliases[] = {{"bfloat16", "bf16"}};
-
-constexpr KvLayoutInfo kLayouts[] = {
-    {"bf16_1152", 1152, "1152 bytes per token, 576 bf16"},
-    {"bf16_1024", 1024, "1024 bytes per token, 512 bf16"},
-    {"fp8_656_g128", 656, "656 bytes per token, one scale per 128 values"},
-    {"fp8_528_g128", 528, "528 bytes per token, one scale per 128 values, no rope part"},
-    {"fp8_576_pt", 576, "576 bytes per token, one scale per tensor"},
-    {"fp8_512_pt", 512, "512 bytes per token, one scale per tensor"},
-    {"fp8_576_pt_fnuz", 576, "576 bytes per token, fnuz encoding, one scale per tensor"},
-    {"fp8_512_pt_fnuz", 512, "512 bytes per token, fnuz encoding, one scale per tensor"},
-    {"v4_584", 584,
-     "584 bytes per token, one power-of-two scale per 64 values, stored behind the rows of a page"},
-    {"indexer_132", 132, "132 bytes per token, 128 e4m3 and one scale"},
-};
 
 std::optional<Value> neutral_value(const Builtin& builtin) {
   if (builtin.neutral.empty()) return std::nullopt;
@@ -148,11 +138,25 @@ std::vector<std::string> spellings(std::string_view token) {
   return result;
 }
 
-const KvLayoutInfo* find_kv_layout(std::string_view name) {
-  for (const KvLayoutInfo& layout : kLayouts) {
-    if (layout.name == name) return &layout;
+std::string kv_layout_text(std::string_view name) {
+  const KvLayout* layout = find_kv_layout(name);
+  if (!layout) return "";
+  std::string out = fmt::format("{} bytes per token, ", layout->token_bytes);
+  switch (layout->scale) {
+    case KvScale::none:
+      return out + fmt::format("{} bf16", layout->d_qk());
+    case KvScale::tensor_fp32:
+      return out + (layout->element == KvElement::e4m3fnuz ? "fnuz encoding, " : "") +
+             "one scale per tensor";
+    case KvScale::group_fp32:
+      out += fmt::format("one scale per {} values", layout->group);
+      break;
+    case KvScale::group_ue8m0:
+      out += fmt::format("one power-of-two scale per {} values", layout->group);
+      break;
   }
-  return nullptr;
+  if (layout->footer()) out += ", stored behind the rows of a page";
+  return out + (layout->rope == 0 ? ", no rope part" : "");
 }
 
 }  // namespace dsakit

@@ -1,8 +1,8 @@
-// The dimension table: what a request can say and a row can constrain. The built-in dimensions are one
-// data table (dimension.cpp); a new line there is the whole change. Manifests may declare more.
+// The dimension table: what a request can say and a row can constrain. The built-in dimensions are
+// one data table (dimension.cpp); a new line there is the whole change. Manifests may declare more.
 //
-// Invariants: an extension dimension has a neutral value or is open; its name contains a dot or at least
-// is no built-in name. Tables are values; const use from any thread.
+// Invariants: an extension dimension has a neutral value or is open; its name contains a dot or at
+// least is no built-in name. Tables are values; const use from any thread.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,18 @@ namespace dsakit {
 struct Dimension {
   std::string name;
   DimType type = DimType::token;
-  std::optional<Value> neutral;  // the value an absent request key takes; none: the key is then unknown
-  bool open = false;             // a row that is silent accepts any value
-  bool shared = false;           // a row may state it in `provides`, and phases must then agree
-  bool settable = false;         // an engine can change it without another model or GPU: suggestions may
+  std::optional<Value>
+      neutral;            // the value an absent request key takes; none: the key is then unknown
+  bool open = false;      // a row that is silent accepts any value
+  bool shared = false;    // a row may state it in `provides`, and phases must then agree
+  bool settable = false;  // an engine can change it without another model or GPU: suggestions may
   std::vector<std::string> values;  // the only tokens there are; empty: any token
   std::string doc;
 
   // R: two declarations differ if type, neutral, open or shared differ.
   bool same_declaration(const Dimension& other) const {
-    return type == other.type && neutral == other.neutral && open == other.open && shared == other.shared;
+    return type == other.type && neutral == other.neutral && open == other.open &&
+           shared == other.shared;
   }
 };
 
@@ -41,8 +43,8 @@ class DimensionTable {
   const Dimension& at(int index) const { return dims_[static_cast<std::size_t>(index)]; }
   int size() const { return static_cast<int>(dims_.size()); }
 
-  // False if a dimension of that name exists with another declaration or is built in; repeating an equal
-  // declaration is fine.
+  // False if a dimension of that name exists with another declaration or is built in; repeating an
+  // equal declaration is fine.
   bool declare(const Dimension& dim);
 
   std::vector<std::string> names() const;
@@ -63,13 +65,8 @@ std::string_view resolve_alias(std::string_view token);
 // The spellings users may type for a token: bf16 → {bf16, bfloat16}.
 std::vector<std::string> spellings(std::string_view token);
 
-// One byte layout of a KV-cache row (framework §8), for messages.
-struct KvLayoutInfo {
-  std::string_view name;
-  int bytes_per_token;
-  std::string_view doc;  // "656 bytes per token, one scale per 128 values"
-};
-// Null for a layout that third parties define.
-const KvLayoutInfo* find_kv_layout(std::string_view name);
+// A byte layout of a KV-cache row in words, from the table in dsakit/kv_layout.hpp: "656 bytes per
+// token, one scale per 128 values". Empty for a layout that third parties define.
+std::string kv_layout_text(std::string_view name);
 
 }  // namespace dsakit

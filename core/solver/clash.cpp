@@ -37,10 +37,10 @@ std::string clash_side(const Query& query, const Clash& clash, Phase phase, int 
   }
   if (clash.kind == Clash::Kind::provides) {
     const std::string value = value_text(*provided(catalog, row, clash.dim));
-    const KvLayoutInfo* layout = clash.dim == "kv_layout" ? find_kv_layout(value) : nullptr;
-    return fmt::format("{} {} {} {}{}", phase_name(phase),
+    const std::string layout = clash.dim == "kv_layout" ? kv_layout_text(value) : "";
+    return fmt::format("{} {} {} {}{}{}", phase_name(phase),
                        phase == Phase::prefill ? "writes" : "reads", clash.dim, value,
-                       layout ? fmt::format("   {}", layout->doc) : "");
+                       layout.empty() ? "" : "   ", layout);
   }
   std::string conditions;
   for (const PendingCondition& pending : query.report().pending_of(row)) {

@@ -150,10 +150,15 @@ TEST(Aliases, Bfloat16IsBf16) {
   EXPECT_EQ(spellings("fp8_e4m3"), (std::vector<std::string>{"fp8_e4m3"}));
 }
 
-TEST(KvLayouts, KnowTheirBytes) {
-  ASSERT_NE(find_kv_layout("fp8_656_g128"), nullptr);
-  EXPECT_EQ(find_kv_layout("fp8_656_g128")->bytes_per_token, 656);
-  EXPECT_EQ(find_kv_layout("acme_layout"), nullptr);
+TEST(KvLayouts, AreDescribedInWords) {
+  EXPECT_EQ(kv_layout_text("bf16_1152"), "1152 bytes per token, 576 bf16");
+  EXPECT_EQ(kv_layout_text("fp8_656_g128"), "656 bytes per token, one scale per 128 values");
+  EXPECT_EQ(kv_layout_text("fp8_576_pt_fnuz"),
+            "576 bytes per token, fnuz encoding, one scale per tensor");
+  EXPECT_EQ(kv_layout_text("v4_584"),
+            "584 bytes per token, one power-of-two scale per 64 values, stored behind the rows of "
+            "a page");
+  EXPECT_EQ(kv_layout_text("acme_layout"), "");
 }
 
 }  // namespace

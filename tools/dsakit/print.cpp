@@ -95,8 +95,8 @@ void print_session(std::ostream& out, const Answer& answer, const Request& reque
   if (!answer.kv_dtype.empty()) facts.add({"kv_dtype", answer.kv_dtype});
   for (const auto& [dim, value] : answer.provides) {
     const std::string name = wanted_text(value);
-    const KvLayoutInfo* layout = dim == "kv_layout" ? find_kv_layout(name) : nullptr;
-    facts.add({dim, layout ? fmt::format("{}: {}", name, layout->doc) : name});
+    const std::string layout = dim == "kv_layout" ? kv_layout_text(name) : "";
+    facts.add({dim, layout.empty() ? name : fmt::format("{}: {}", name, layout)});
   }
   for (const Obligation& o : answer.obligations) {
     facts.add(
