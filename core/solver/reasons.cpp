@@ -285,20 +285,29 @@ class Rejection {
   std::vector<int> backends_by_distance() const {
     std::vector<int> order;
     for (int i = 0; i < static_cast<int>(catalog().backends.size()); ++i) order.push_back(i);
-    std::ranges::sort(order, {}, [this](int i) { return std::pair(distance(i), catalog().id(i)); });
+    std::ranges::sort(order, {}, [this](int i) {
+      return std::pair(nearest(catalog().backends[static_cast<std::size_t>(i)]).unmet,
+                       catalog().id(i));
+    });
     return order;
   }
 
-  std::size_t distance(int backend) const {
-    std::set<std::string> unmet;
-    const CompiledBackend& entry = catalog().backends[static_cast<std::size_t>(backend)];
+  // The row by which a backend comes nearest, in the phase that is farthest from being served.
+  struct Nearest {
+    Phase phase = Phase::prefill;
+    int row = -1;
+    std::size_t unmet = 0;
+  };
+
+  Nearest nearest(const CompiledBackend& backend) const {
+    Nearest out;
     for (const Phase phase : kPhases) {
-      if (!query_.phases()[index(phase)] || entry.row_count == 0) continue;
-      const int nearest = nearest_rows(query_, report_, entry, phase).front();
-      for (const auto& failed : row_verdict(query_, report_, nearest, phase).failed)
-        unmet.insert(failed.dim);
+      if (!query_.phases()[index(phase)] || backend.row_count == 0) continue;
+      const int row = nearest_rows(query_, report_, backend, phase).front();
+      const std::size_t unmet = row_verdict(query_, report_, row, phase).failed.size();
+      if (out.row < 0 || unmet > out.unmet) out = {phase, row, unmet};
     }
-    return unmet.size();
+    return out;
   }
 
   std::vector<Evidence> nearest_evidence() const {
@@ -307,7 +316,7 @@ class Rejection {
     for (std::size_t i = 0; i < std::min(order.size(), kShownBackends); ++i) {
       const CompiledBackend& entry = catalog().backends[static_cast<std::size_t>(order[i])];
       out.push_back(
-          {entry.manifest->id, fmt::format("{}   {}", distance(order[i]), nearest_text(entry))});
+          {entry.manifest->id, fmt::format("{}   {}", nearest(entry).unmet, nearest_text(entry))});
     }
     if (order.size() > kShownBackends) {
       out.push_back({"", fmt::format("… and {} more (dsakit explain shows all)",
@@ -318,13 +327,12 @@ class Rejection {
 
   std::string nearest_text(const CompiledBackend& backend) const {
     if (const Deny* deny = query_.denied(backend.manifest->id)) return "denied: " + deny->reason;
-    for (const Phase phase : kPhases) {
-      if (!query_.phases()[index(phase)] || backend.row_count == 0) continue;
-      if (!query_.candidates(report_, phase, backend.manifest->id).empty()) continue;
-      const int row = nearest_rows(query_, report_, backend, phase).front();
-      return fmt::format("{} (row {}, {})", describe_fails(query_, report_, row, phase),
-                         catalog().rows[static_cast<std::size_t>(row)].source->name,
-                         phase_name(phase));
+    const Nearest at = nearest(backend);
+    if (at.row < 0) return "has no rows";
+    if (at.unmet > 0) {
+      return fmt::format("{} (row {}, {})", describe_fails(query_, report_, at.row, at.phase),
+                         catalog().rows[static_cast<std::size_t>(at.row)].source->name,
+                         phase_name(at.phase));
     }
     const auto clash = clash_of_backend(query_, backend);
     if (!clash) return "serves, but not in this session";
