@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Builds dsakit and shows what it is for: which backends would serve two real models on two GPUs and on this machine,
+# and why. Works without a GPU. What is up to date is not built again.
+#
+# usage: scripts/run.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/common.sh
+
+scripts/deps.sh
+build release tools/all plugins/cpu/all
+
+# Prints a command and runs it. 1 is an answer ("no"), not a failure of this script.
+show() {
+  printf '\n$ %s\n' "$*"
+  "build/release/bin/$1" "${@:2}" || (($? == 1))
+}
+
+for model in glm-5.2-fp8 deepseek-v3.2; do
+  for device in sm_90 sm_120; do
+    show dsakit resolve --catalog sglang --model-config "examples/models/$model.json" --device "$device"
+  done
+  show dsakit explain --catalog sglang --model-config "examples/models/$model.json"
+done
