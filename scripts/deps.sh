@@ -27,6 +27,7 @@ test_only='
 clang
 libclang-rt-@-dev
 patch
+patch
 '
 
 tests=0

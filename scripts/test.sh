@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds dsakit and passes every test: release, AddressSanitizer and UBSan with fuzzing, ThreadSanitizer, mutants.
+# Builds dsakit and passes every test: release, planted mistakes, AddressSanitizer and UBSan, ThreadSanitizer, fuzzing.
 # What is up to date is not built again. The closing line sums up all test runs: "N passed, N failed".
 #
-# usage: scripts/test.sh [release] [asan] [tsan] [mutants] [format]      default: all of them
+# usage: scripts/test.sh [format] [release] [mutants] [asan] [tsan] [fuzz]      default: all of them
+# FUZZ_SECONDS (60) is shared by the fuzz targets.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
@@ -45,31 +46,58 @@ run_tests() {
   failed=$((failed + failures))
 }
 
-build_release() { build release all; }
-build_asan() { build asan all; }
-build_tsan() { build tsan dsakit_threaded_tests; }
 # Planted mistakes in the solver, each killed by a named property (tests/mutants); ctest builds them itself.
 run_mutants() { build release all && run_tests release -L mutants; }
 
+# Fuzzes one target; the corpus of the source tree is only read.
+fuzz_target() {
+  local program=$1 seconds=$2 name=${1##*/fuzz_}
+  mkdir -p "build/fuzz/corpus/$name"
+  "$program" -max_total_time="$seconds" -seed=1 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" "tests/fuzz/corpus/$name" >"build/fuzz/$name.log" 2>&1
+}
+export -f fuzz_target
+
+# Every target counts as one test.
+run_fuzz() {
+  local programs=(build/fuzz/bin/fuzz_*) program log
+  printf '%s\n' "${programs[@]}" |
+    xargs -P "$jobs" -I{} bash -c "fuzz_target {} $((${FUZZ_SECONDS:-60} / ${#programs[@]}))"
+  for program in "${programs[@]}"; do
+    log=build/fuzz/${program##*/fuzz_}.log
+    if grep -q '^Done [0-9]* runs' "$log"; then
+      echo "${program##*/}: $(sed -n 's/^Done \(.*\)/\1/p' "$log")"
+      passed=$((passed + 1))
+    else
+      tail -n 60 "$log"
+      failed=$((failed + 1))
+    fi
+  done
+}
+
 wanted=("$@")
-((${#wanted[@]})) || wanted=(format release asan tsan mutants)
+((${#wanted[@]})) || wanted=(format release mutants asan tsan fuzz)
 want() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
 
-stage "packages" scripts/deps.sh
+stage "packages" scripts/deps.sh --test
 if want format; then stage "format" scripts/format.sh --check; fi
 if want release; then
-  stage "build release" build_release
+  stage "build release" build release all
   stage "test release" run_tests release -LE mutants
 fi
+if want mutants; then stage "mutants" run_mutants; fi
 if want asan; then
-  stage "build asan" build_asan
+  stage "build asan" build asan all
   stage "test asan" run_tests asan
 fi
 if want tsan; then
-  stage "build tsan" build_tsan
+  stage "build tsan" build tsan dsakit_threaded_tests
   stage "test tsan" run_tests tsan -L 'threads$'
 fi
-if want mutants; then stage "mutants" run_mutants; fi
+if want fuzz; then
+  stage "build fuzz" build fuzz fuzzers
+  stage "fuzz" run_fuzz
+fi
 
 printf 'time: %s\n' "${stage_times[@]}"
 echo "$passed passed, $failed failed"

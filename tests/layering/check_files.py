@@ -18,7 +18,7 @@ MAX_KERNEL_LINES = 800  # those above MAX_LINES start with a table of contents
 MAX_MAP_LINES = 120     # ARCHITECTURE.md
 
 # Folders of one developer's machine and the hosts of package registries; split so that this file passes.
-MACHINE = re.compile(r"(?<![\w.$}/])/(wo" r"rk|ro" r"ot|ho" r"me(?!/me\b)|Us" r"ers|m" r"nt)/[\w.]")
+MACHINE = re.compile(r"(?<![\w.$}/])/(wo" r"rk|ro" r"ot|ho" r"me(?!/(me|u)\b)|Us" r"ers|m" r"nt)/[\w.]")
 HOSTS = re.compile(r"\b(deb\.deb" r"ian\.org|archive\.ubu" r"ntu\.com|py" r"pi\.org|files\.python" r"hosted\.org)")
 
 # Folders of tests/ that test no single folder of the tree, and folders that other folders' tests cover.

@@ -16,5 +16,7 @@ if(TARGET dsakit_solver)
   dsakit_test(property THREADED DEPS dsakit_oracle dsakit_solver Threads::Threads
               DEFINITIONS DSAKIT_PROPERTY_DIVISOR=${property_divisor})
   target_sources(property_test PRIVATE property/harness.cpp property/compare.cpp property/shrink.cpp)
-  include(mutants/mutants.cmake)
+  if(NOT DSAKIT_SANITIZE)
+    include(mutants/mutants.cmake)
+  endif()
 endif()
