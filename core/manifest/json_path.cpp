@@ -35,9 +35,12 @@ void JsonPath::append(std::string& out) const {
   }
 }
 
-tl::unexpected<Refusal> refuse(const JsonPath& path, const nlohmann::json& found,
-                               std::string allowed) {
+tl::unexpected<Refusal> refuse(const JsonPath& path, JsonValue found, std::string allowed) {
   return tl::unexpected(Refusal{path.text(), json_excerpt(found), std::move(allowed)});
+}
+
+std::string json_quoted(std::string_view text) {
+  return json_excerpt(nlohmann::json(text));
 }
 
 }  // namespace dsakit

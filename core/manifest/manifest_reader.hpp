@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "manifest/json.hpp"
+#include "manifest/json_tree.hpp"
 #include "manifest/schema.hpp"
 #include "manifest/schema_detail.hpp"
 
@@ -21,7 +21,7 @@ class ManifestReader {
  public:
   ManifestReader(const std::string& file, ManifestKind kind) : file_(file), kind_(kind) {}
 
-  bool read(const nlohmann::json& root);
+  bool read(JsonValue root);
 
   Manifest manifest;
   std::vector<Diagnostic> warnings;
@@ -34,35 +34,34 @@ class ManifestReader {
     refusal = {path.text(), std::move(found), std::move(allowed)};
     return false;
   }
-  bool fail(const JsonPath& path, const nlohmann::json& found, std::string allowed) {
+  bool fail(const JsonPath& path, JsonValue found, std::string allowed) {
     return fail(path, json_excerpt(found), std::move(allowed));
   }
 
-  // The member, or null; null and a refusal if `allowed` is given and it is missing.
-  const nlohmann::json* find(const nlohmann::json& object, std::string_view key) const;
-  const nlohmann::json* need(const nlohmann::json& object, std::string_view key,
-                             const JsonPath& path, std::string_view allowed);
+  // The member; none and a refusal if it is missing.
+  JsonValue need(JsonValue object, std::string_view key, const JsonPath& path,
+                 std::string_view allowed);
 
-  bool want_object(const nlohmann::json& value, const JsonPath& path, std::string_view what);
-  void warn_unknown(const nlohmann::json& object, const JsonPath& path, Keys known,
+  bool want_object(JsonValue value, const JsonPath& path, std::string_view what);
+  void warn_unknown(JsonValue object, const JsonPath& path, Keys known,
                     std::map<std::string, std::string>* extra);
 
-  bool read_text(const nlohmann::json& object, std::string_view key, const JsonPath& path,
-                 std::string& out);
-  bool read_flag(const nlohmann::json& object, std::string_view key, const JsonPath& path,
-                 bool& out);
-  bool read_name(const nlohmann::json& value, const JsonPath& path, std::string& out);
-  bool read_id(const nlohmann::json& value, const JsonPath& path, std::string& out);
-  bool read_identity(const nlohmann::json& root, const JsonPath& path);
-  bool read_dims(const nlohmann::json& value, const JsonPath& path);
-  bool read_dim(const std::string& name, const nlohmann::json& value, const JsonPath& path);
-  bool read_where(const nlohmann::json& value, const JsonPath& path, Where& out);
-  bool read_provides(const nlohmann::json& value, const JsonPath& path, Row& row);
-  bool read_row(const nlohmann::json& value, const JsonPath& path);
-  bool read_rows(const nlohmann::json& value, const JsonPath& path);
-  bool read_conflicts(const nlohmann::json& value, const JsonPath& path);
-  bool read_build(const nlohmann::json& value, const JsonPath& path);
-  bool read_evidence(const nlohmann::json& value, const JsonPath& path);
+  bool read_text(JsonValue object, std::string_view key, const JsonPath& path, std::string& out);
+  bool read_flag(JsonValue object, std::string_view key, const JsonPath& path, bool& out);
+  bool read_name(JsonValue value, const JsonPath& path, std::string& out);
+  bool read_id(JsonValue value, const JsonPath& path, std::string& out);
+  bool read_version(JsonValue root, const JsonPath& path);
+  bool read_abi(JsonValue root, const JsonPath& path);
+  bool read_identity(JsonValue root, const JsonPath& path);
+  bool read_dims(JsonValue value, const JsonPath& path);
+  bool read_dim(JsonValue value, const JsonPath& path);
+  bool read_where(JsonValue value, const JsonPath& path, Where& out);
+  bool read_provides(JsonValue value, const JsonPath& path, Row& row);
+  bool read_row(JsonValue value, const JsonPath& path);
+  bool read_rows(JsonValue value, const JsonPath& path);
+  bool read_conflicts(JsonValue value, const JsonPath& path);
+  bool read_build(JsonValue value, const JsonPath& path);
+  bool read_evidence(JsonValue value, const JsonPath& path);
 
   const Dimension* find_dim(std::string_view name) const;
 

@@ -13,15 +13,11 @@
 namespace dsakit {
 namespace {
 
-using nlohmann::json;
-
-using Status = tl::expected<void, Refusal>;
-
 // Reads the value of one operator into the predicate and appends its canonical JSON to
 // predicate.json.
-using ReadOperand = Status (*)(const json&, const JsonPath&, Predicate&);
+using ReadOperand = Status (*)(JsonValue, const JsonPath&, Predicate&);
 
-Status read_bound(const json& value, const JsonPath& path, std::int32_t lowest,
+Status read_bound(JsonValue value, const JsonPath& path, std::int32_t lowest,
                   std::optional<std::int32_t>& bound, std::string& text) {
   bound = read_int(value, lowest);
   if (!bound) return refuse(path, value, fmt::format("an integer from {} to 2147483647", lowest));
@@ -29,7 +25,7 @@ Status read_bound(const json& value, const JsonPath& path, std::int32_t lowest,
   return {};
 }
 
-Status read_tokens(const json& value, const JsonPath& path, bool arch,
+Status read_tokens(JsonValue value, const JsonPath& path, bool arch,
                    std::vector<std::string>& tokens, std::string& text) {
   if (!value.is_array()) return refuse(path, value, "a list of tokens");
   if (value.size() > kMaxValues) {
@@ -38,11 +34,13 @@ Status read_tokens(const json& value, const JsonPath& path, bool arch,
   }
   tokens.reserve(value.size());
   text += '[';
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const auto token = read_token(value[i]);
-    if (!token) return refuse(path.item(i), value[i], std::string(kTokenText));
+  std::size_t i = 0;
+  for (const JsonValue item : value) {
+    const auto token = read_token(item);
+    if (!token) return refuse(path.item(i), item, std::string(kTokenText));
     std::string why;
-    if (arch && !parse_arch_token(*token, why)) return refuse(path.item(i), value[i], why);
+    if (arch && !parse_arch_token(*token, why)) return refuse(path.item(i), item, why);
+    ++i;
     if (std::ranges::find(tokens, *token) != tokens.end()) continue;
     if (!tokens.empty()) text += ',';
     append_json_string(text, *token);
@@ -53,7 +51,7 @@ Status read_tokens(const json& value, const JsonPath& path, bool arch,
   return {};
 }
 
-Status read_numbers(const json& value, const JsonPath& path, Predicate& out) {
+Status read_numbers(JsonValue value, const JsonPath& path, Predicate& out) {
   if (!value.is_array()) return refuse(path, value, "a list of integers");
   if (value.size() > kMaxValues) {
     return tl::unexpected(Refusal{path.text(), fmt::format("{} values", value.size()),
@@ -61,10 +59,11 @@ Status read_numbers(const json& value, const JsonPath& path, Predicate& out) {
   }
   auto& numbers = out.one_of.emplace();
   out.json += '[';
-  for (std::size_t i = 0; i < value.size(); ++i) {
+  std::size_t i = 0;
+  for (const JsonValue item : value) {
     std::optional<std::int32_t> number;
     std::string text;
-    if (auto status = read_bound(value[i], path.item(i), 0, number, text); !status) return status;
+    if (auto status = read_bound(item, path.item(i++), 0, number, text); !status) return status;
     if (std::ranges::find(numbers, *number) != numbers.end()) continue;
     if (!numbers.empty()) out.json += ',';
     out.json += text;
@@ -75,11 +74,11 @@ Status read_numbers(const json& value, const JsonPath& path, Predicate& out) {
   return {};
 }
 
-Status read_version_bound(const json& value, const JsonPath& path, std::optional<Version>& bound,
+Status read_version_bound(JsonValue value, const JsonPath& path, std::optional<Version>& bound,
                           std::string& text) {
-  if (value.is_string()) bound = parse_version(value.get_ref<const std::string&>());
+  if (value.is_string()) bound = parse_version(value.text());
   if (!bound) return refuse(path, value, "a version: a string of 1 to 4 dotted integers");
-  append_json_string(text, value.get_ref<const std::string&>());
+  append_json_string(text, value.text());
   return {};
 }
 
@@ -92,44 +91,44 @@ struct Operator {
 // The operators that this version knows.
 constexpr Operator kOperators[] = {
     {"min", DimType::integer,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_bound(v, p, 0, out.min, out.json);
      }},
     {"max", DimType::integer,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_bound(v, p, 0, out.max, out.json);
      }},
     {"multiple_of", DimType::integer,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_bound(v, p, 1, out.multiple_of, out.json);
      }},
     {"one_of", DimType::integer,
-     [](const json& v, const JsonPath& p, Predicate& out) { return read_numbers(v, p, out); }},
+     [](JsonValue v, const JsonPath& p, Predicate& out) { return read_numbers(v, p, out); }},
     {"pow2", DimType::integer,
-     [](const json& v, const JsonPath& p, Predicate& out) -> Status {
+     [](JsonValue v, const JsonPath& p, Predicate& out) -> Status {
        if (read_int(v) != 1) return refuse(p, v, "1");
        out.pow2 = true;
        out.json += '1';
        return {};
      }},
     {"subset", DimType::set,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_tokens(v, p, false, out.subset.emplace(), out.json);
      }},
     {"includes", DimType::set,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_tokens(v, p, false, out.includes, out.json);
      }},
     {"none_of", DimType::set,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_tokens(v, p, false, out.none_of, out.json);
      }},
     {"min", DimType::version,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_version_bound(v, p, out.from, out.json);
      }},
     {"below", DimType::version,
-     [](const json& v, const JsonPath& p, Predicate& out) {
+     [](JsonValue v, const JsonPath& p, Predicate& out) {
        return read_version_bound(v, p, out.below, out.json);
      }},
 };
@@ -154,8 +153,9 @@ std::string allowed_predicate(std::optional<DimType> type) {
 }
 
 // The type that an object's operators speak of, for a dimension declared elsewhere.
-DimType guess_type(const json& object) {
-  for (const auto& [name, operand] : object.items()) {
+DimType guess_type(JsonValue object) {
+  for (const JsonValue operand : object) {
+    const std::string_view name = operand.key();
     const Operator* op = find_operator(name, std::nullopt);
     if (op == nullptr) continue;
     const bool both =
@@ -181,78 +181,72 @@ Predicate::Kind kind_of(DimType type) {
   return Predicate::Kind::any;
 }
 
-tl::expected<Predicate, Refusal> read_object(const json& value, DimType type,
-                                             const JsonPath& path) {
-  Predicate result;
-  result.kind = kind_of(type);
-  if (result.kind == Predicate::Kind::list && value.empty()) {
+Status read_object(JsonValue value, DimType type, const JsonPath& path, Predicate& out) {
+  out.kind = kind_of(type);
+  if (out.kind == Predicate::Kind::list && value.empty())
     return refuse(path, value, allowed_predicate(type));
-  }
-  result.json = "{";
-  for (const auto& [name, operand] : value.get_ref<const json::object_t&>()) {
-    if (result.json.size() > 1) result.json += ',';
-    append_json_string(result.json, name);
-    result.json += ':';
+  out.json = '{';
+  for (const JsonValue operand : value) {
+    const std::string_view name = operand.key();
+    if (out.json.size() > 1) out.json += ',';
+    append_json_string(out.json, name);
+    out.json += ':';
     if (const Operator* op = find_operator(name, type)) {
-      if (auto status = op->read(operand, path.key(name), result); !status) {
-        return tl::unexpected(std::move(status).error());
-      }
+      if (auto status = op->read(operand, path.key(name), out); !status) return status;
     } else if (find_operator(name, std::nullopt) != nullptr) {
-      return refuse(path.key(name), operand,
-                    fmt::format("no such operator here: the dimension is of type {}, "
-                                "which takes {}",
-                                dim_type_name(type), allowed_predicate(type)));
+      return refuse(
+          path.key(name), operand,
+          fmt::format("no such operator here: the dimension is of type {}, which takes {}",
+                      dim_type_name(type), allowed_predicate(type)));
     } else {
-      if (result.unknown_operator.empty()) result.unknown_operator = name;
-      result.json += canonical_json(operand);
+      if (out.unknown_operator.empty()) out.unknown_operator = name;
+      operand.append_to(out.json);
     }
   }
-  result.json += '}';
-  return result;
+  out.json += '}';
+  return {};
 }
 
 }  // namespace
 
-std::optional<std::int32_t> read_int(const json& value, std::int32_t lowest) {
-  if (!value.is_number_integer()) return std::nullopt;
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT32_MAX) return std::nullopt;
-  const auto number = value.get<std::int64_t>();
-  if (number < lowest || number > INT32_MAX) return std::nullopt;
-  return static_cast<std::int32_t>(number);
+std::optional<std::int32_t> read_int(JsonValue value, std::int32_t lowest) {
+  if (!value.is_integer() || value.integer() < lowest || value.integer() > INT32_MAX)
+    return std::nullopt;
+  return static_cast<std::int32_t>(value.integer());
 }
 
-std::optional<std::string_view> read_token(const json& value) {
-  if (!value.is_string()) return std::nullopt;
-  const std::string_view text = value.get_ref<const std::string&>();
-  if (!is_token(text)) return std::nullopt;
-  return resolve_alias(text);
+std::optional<std::string_view> read_token(JsonValue value) {
+  if (!value.is_string() || !is_token(value.text())) return std::nullopt;
+  return resolve_alias(value.text());
 }
 
-tl::expected<Predicate, Refusal> read_predicate(const json& value, std::optional<DimType> type,
-                                                const JsonPath& path) {
-  if (value.is_string() && value.get_ref<const std::string&>() == "*") {
-    Predicate any;
-    any.json = "\"*\"";
-    return any;
+Status read_predicate(JsonValue value, std::optional<DimType> type, const JsonPath& path,
+                      Predicate& out) {
+  if (value.is_string() && value.text() == "*") {
+    out.json = "\"*\"";
+    return {};
   }
   const bool list = !type || *type == DimType::token || *type == DimType::arch;
   if (value.is_array() && list) {
-    Predicate result;
-    result.kind = Predicate::Kind::list;
-    auto status = read_tokens(value, path, type == DimType::arch, result.list, result.json);
-    if (!status) return tl::unexpected(std::move(status).error());
-    return result;
+    out.kind = Predicate::Kind::list;
+    return read_tokens(value, path, type == DimType::arch, out.list, out.json);
   }
-  if (value.is_object()) return read_object(value, type ? *type : guess_type(value), path);
+  if (value.is_object()) return read_object(value, type ? *type : guess_type(value), path, out);
   return refuse(path, value, allowed_predicate(type));
 }
 
-tl::expected<Predicate, Diagnostic> parse_predicate(const json& value, std::optional<DimType> type,
+tl::expected<Predicate, Diagnostic> parse_predicate(const nlohmann::json& value,
+                                                    std::optional<DimType> type,
                                                     const std::string& file,
                                                     const std::string& path) {
-  auto result = read_predicate(value, type, JsonPath(path));
-  if (result) return std::move(*result);
-  Refusal& refusal = result.error();
+  const auto tree = JsonTree::parse(canonical_json(value));
+  if (!tree) {
+    return tl::unexpected(Diagnostic(Code::E0106).with("file", file).with("reason", tree.error()));
+  }
+  Predicate result;
+  auto status = read_predicate(tree->root(), type, JsonPath(path), result);
+  if (status) return result;
+  Refusal& refusal = status.error();
   return tl::unexpected(Diagnostic(Code::E0107)
                             .with("file", file)
                             .with("path", std::move(refusal.path))
@@ -283,34 +277,6 @@ bool predicate_fits(const Predicate& predicate, DimType type) {
                       !predicate.one_of && !predicate.pow2;
   if (silent && !predicate.unknown_operator.empty()) return true;
   return type == DimType::integer || (silent && !list_type);
-}
-
-tl::expected<Value, std::string> parse_value(const json& value, DimType type) {
-  if (value.is_null()) return Value(Unknown{});
-  switch (type) {
-    case DimType::token:
-    case DimType::arch:
-      if (const auto token = read_token(value)) return Value(Token(*token));
-      return tl::unexpected(std::string(kTokenText));
-    case DimType::integer:
-      if (const auto number = read_int(value)) return Value(*number);
-      return tl::unexpected(std::string("an integer from 0 to 2147483647"));
-    case DimType::version:
-      if (value.is_string()) {
-        if (auto version = parse_version(value.get_ref<const std::string&>()))
-          return Value(*version);
-      }
-      return tl::unexpected(std::string("a string of 1 to 4 dotted integers, such as \"12.8\""));
-    case DimType::set:
-      break;
-  }
-  Set set;
-  std::string text;
-  if (!value.is_array() || !read_tokens(value, JsonPath(), false, set, text)) {
-    return tl::unexpected(
-        fmt::format("a list of at most {} tokens of a-z 0-9 _ . + -", kMaxValues));
-  }
-  return Value(std::move(set));
 }
 
 }  // namespace dsakit

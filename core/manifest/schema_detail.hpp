@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
 #include <tl/expected.hpp>
 
+#include "manifest/json_tree.hpp"
 #include "manifest/value.hpp"
 
 namespace dsakit {
@@ -46,18 +46,25 @@ class JsonPath {
 struct Refusal {
   std::string path, found, allowed;
 };
+using Status = tl::expected<void, Refusal>;
 
 // `found` is cut to a short piece of JSON.
-tl::unexpected<Refusal> refuse(const JsonPath& path, const nlohmann::json& found,
-                               std::string allowed);
+tl::unexpected<Refusal> refuse(const JsonPath& path, JsonValue found, std::string allowed);
+
+// `text` as a short piece of JSON.
+std::string json_quoted(std::string_view text);
 
 // An integer of lowest…2^31−1.
-std::optional<std::int32_t> read_int(const nlohmann::json& value, std::int32_t lowest = 0);
+std::optional<std::int32_t> read_int(JsonValue value, std::int32_t lowest = 0);
 
 // A token with aliases resolved, or null.
-std::optional<std::string_view> read_token(const nlohmann::json& value);
+std::optional<std::string_view> read_token(JsonValue value);
 
-tl::expected<Predicate, Refusal> read_predicate(const nlohmann::json& value,
-                                                std::optional<DimType> type, const JsonPath& path);
+// Fills `out`, which is empty before.
+Status read_predicate(JsonValue value, std::optional<DimType> type, const JsonPath& path,
+                      Predicate& out);
+
+// parse_value() for values of a manifest.
+tl::expected<Value, std::string> read_value(JsonValue value, DimType type);
 
 }  // namespace dsakit

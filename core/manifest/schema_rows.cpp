@@ -13,8 +13,6 @@ constexpr std::string_view kLayoutKey = "kv_layout";
 
 }  // namespace
 
-using nlohmann::json;
-
 const Dimension* ManifestReader::find_dim(std::string_view name) const {
   const DimensionTable& builtin = builtin_dimensions();
   if (const int index = builtin.find(name); index >= 0) return &builtin.at(index);
@@ -22,42 +20,41 @@ const Dimension* ManifestReader::find_dim(std::string_view name) const {
   return found == manifest.dims.end() ? nullptr : &*found;
 }
 
-bool ManifestReader::read_where(const json& value, const JsonPath& path, Where& out) {
+bool ManifestReader::read_where(JsonValue value, const JsonPath& path, Where& out) {
   if (!want_object(value, path, "an object of predicates by dimension")) return false;
   if (value.size() > kMaxPredicates) {
     return fail(path, fmt::format("{} predicates", value.size()),
                 fmt::format("at most {}", kMaxPredicates));
   }
-  for (const auto& [name, written] : value.get_ref<const json::object_t&>()) {
+  for (const JsonValue written : value) {
+    const std::string_view name = written.key();
     const JsonPath here = path.key(name);
     if (name == kLayoutKey)
       return fail(here, written, "nothing: a layout is said in `provides` alone");
-    if (!is_token(name)) return fail(here, "name " + json_excerpt(name), std::string(kTokenText));
+    if (!is_token(name)) return fail(here, "name " + json_quoted(name), std::string(kTokenText));
     const Dimension* dim = find_dim(name);
-    auto predicate =
-        read_predicate(written, dim != nullptr ? std::optional(dim->type) : std::nullopt, here);
-    if (!predicate) {
-      refusal = std::move(predicate).error();
+    Predicate& predicate = out.emplace_hint(out.end(), name, Predicate{})->second;
+    auto status = read_predicate(written, dim != nullptr ? std::optional(dim->type) : std::nullopt,
+                                 here, predicate);
+    if (!status) {
+      refusal = std::move(status).error();
       return false;
     }
-    if (dim != nullptr && !dim->values.empty()) {
-      for (const std::string& token : predicate->list) {
-        if (std::ranges::find(dim->values, token) != dim->values.end()) continue;
-        return fail(here, json(token), fmt::format("{}", fmt::join(dim->values, ", ")));
-      }
+    if (dim == nullptr || dim->values.empty()) continue;
+    for (const std::string& token : predicate.list) {
+      if (std::ranges::find(dim->values, token) != dim->values.end()) continue;
+      return fail(here, json_quoted(token), fmt::format("{}", fmt::join(dim->values, ", ")));
     }
-    out.emplace_hint(out.end(), name, std::move(*predicate));
   }
   return true;
 }
 
-bool ManifestReader::read_provides(const json& value, const JsonPath& path, Row& row) {
+bool ManifestReader::read_provides(JsonValue value, const JsonPath& path, Row& row) {
   if (!want_object(value, path, "an object of values by dimension")) return false;
-  if (need(value, kLayoutKey, path, "the name of the KV layout that the row reads or writes") ==
-      nullptr) {
+  if (!need(value, kLayoutKey, path, "the name of the KV layout that the row reads or writes"))
     return false;
-  }
-  for (const auto& [name, stated] : value.get_ref<const json::object_t&>()) {
+  for (const JsonValue stated : value) {
+    const std::string_view name = stated.key();
     const JsonPath here = path.key(name);
     DimType type = DimType::token;
     if (name != kLayoutKey) {
@@ -68,7 +65,7 @@ bool ManifestReader::read_provides(const json& value, const JsonPath& path, Row&
       }
       type = dim->type;
     }
-    auto parsed = parse_value(stated, type);
+    auto parsed = read_value(stated, type);
     if (!parsed || std::holds_alternative<Unknown>(*parsed)) {
       return fail(here, stated, parsed ? "a known value" : parsed.error());
     }
@@ -77,38 +74,39 @@ bool ManifestReader::read_provides(const json& value, const JsonPath& path, Row&
   return true;
 }
 
-bool ManifestReader::read_row(const json& value, const JsonPath& path) {
+bool ManifestReader::read_row(JsonValue value, const JsonPath& path) {
   if (!want_object(value, path, "an object of name, where, rank, provides, note")) return false;
   Row& row = manifest.rows.emplace_back();
-  const json* name = need(value, "name", path, kTokenText);
-  if (name == nullptr || !read_name(*name, path.key("name"), row.name)) return false;
+  const JsonValue name = need(value, "name", path, kTokenText);
+  if (!name || !read_name(name, path.key("name"), row.name)) return false;
   for (const Row& earlier : manifest.rows) {
     if (&earlier != &row && earlier.name == row.name) {
-      return fail(path.key("name"), *name, "a name that no earlier row of this file has");
+      return fail(path.key("name"), name, "a name that no earlier row of this file has");
     }
   }
-  if (const json* where = find(value, "where")) {
-    if (!read_where(*where, path.key("where"), row.where)) return false;
+  if (const JsonValue where = value.find("where")) {
+    if (!read_where(where, path.key("where"), row.where)) return false;
   }
-  if (const json* rank = find(value, "rank")) {
-    const auto number = read_int(*rank);
-    if (!number) return fail(path.key("rank"), *rank, "an integer from 0 to 2147483647");
+  if (const JsonValue rank = value.find("rank")) {
+    const auto number = read_int(rank);
+    if (!number) return fail(path.key("rank"), rank, "an integer from 0 to 2147483647");
     row.rank = *number;
   }
-  const json* provides = need(value, "provides", path, "an object with at least kv_layout");
-  if (provides == nullptr || !read_provides(*provides, path.key("provides"), row)) return false;
+  const JsonValue provides = need(value, "provides", path, "an object with at least kv_layout");
+  if (!provides || !read_provides(provides, path.key("provides"), row)) return false;
   warn_unknown(value, path, {"name", "where", "rank", "provides", "note"}, &row.extra);
   return read_text(value, "note", path, row.note);
 }
 
-bool ManifestReader::read_rows(const json& value, const JsonPath& path) {
+bool ManifestReader::read_rows(JsonValue value, const JsonPath& path) {
   if (!value.is_array()) return fail(path, value, "a list of rows");
   if (value.size() > kMaxRows) {
     return fail(path, fmt::format("{} rows", value.size()), fmt::format("at most {}", kMaxRows));
   }
   manifest.rows.reserve(value.size());
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    if (!read_row(value[i], path.item(i))) return false;
+  std::size_t i = 0;
+  for (const JsonValue row : value) {
+    if (!read_row(row, path.item(i++))) return false;
   }
   return true;
 }
