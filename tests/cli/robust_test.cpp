@@ -28,6 +28,7 @@ Ran run(const std::vector<std::string>& args, const std::string& input = "") {
       in,
       out,
       out,
+      false,
       false};
   Ran ran;
   ran.exit = cli::run(args, surroundings);

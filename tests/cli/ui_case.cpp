@@ -66,7 +66,7 @@ void run_line(const std::vector<std::string>& words, const std::string& plugins,
     throw std::runtime_error("no `dsakit` in a command line of " + folder.string());
   const Environment parsed = parse_environment(environment, false);
   const cli::Surroundings surroundings{
-      parsed, [&folder] { return detection_of(folder / "devices"); }, in, out, out, false};
+      parsed, [&folder] { return detection_of(folder / "devices"); }, in, out, out, false, false};
   result.exit = cli::run(
       std::vector<std::string>(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()),
       surroundings);

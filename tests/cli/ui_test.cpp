@@ -1,8 +1,10 @@
 // Everything that the command line prints, against golden files (ui_case.hpp).
 #include <cstdlib>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "cli.hpp"
 #include "cli/ui_case.hpp"
 #include "support/fake_plugin.hpp"
 
@@ -46,6 +48,24 @@ TEST(UiCases, CoverEveryCommand) {
     });
     EXPECT_TRUE(covered) << command;
   }
+}
+
+TEST(Color, OnlyWhereTheStreamIsATerminal) {
+  const auto text = [](bool color, bool color_err, const std::vector<std::string>& args) {
+    std::istringstream in;
+    std::ostringstream out;
+    std::ostringstream err;
+    cli::run(args, {parse_environment({}, false), [] { return Detection{}; }, in, out, err, color,
+                    color_err});
+    return std::pair(out.str().find("\x1b[") != std::string::npos,
+                     err.str().find("\x1b[") != std::string::npos);
+  };
+  const std::vector<std::string> answer{"resolve", "--catalog", "sglang", "--device", "sm_90"};
+  const std::vector<std::string> failure{"resolve", "--catalog", "sglang", "--device", "sm_9"};
+  EXPECT_EQ(text(false, false, answer), std::pair(false, false));
+  EXPECT_EQ(text(true, false, answer), std::pair(true, false));
+  EXPECT_EQ(text(true, false, failure), std::pair(false, false));
+  EXPECT_EQ(text(false, true, failure), std::pair(false, true));
 }
 
 TEST(SplitWords, KnowsQuotes) {

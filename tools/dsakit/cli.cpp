@@ -92,13 +92,13 @@ int Cli::fail(const Diagnostic& diagnostic) const {
   if (options.json()) {
     out() << to_json(error_answer(options.catalog, diagnostic)) << '\n';
   } else {
-    surroundings_.err << render_text(diagnostic, style());
+    surroundings_.err << render_text(diagnostic, {surroundings_.color_err});
   }
   return static_cast<int>(status_of(diagnostic));
 }
 
 void Cli::warn(const Diagnostic& diagnostic) const {
-  if (!options.json()) surroundings_.err << render_text(diagnostic, style());
+  if (!options.json()) surroundings_.err << render_text(diagnostic, {surroundings_.color_err});
 }
 
 int run(const std::vector<std::string>& args, const Surroundings& surroundings) {
@@ -120,9 +120,12 @@ int run(const std::vector<std::string>& args, const Surroundings& surroundings) 
     if (wants_json(args)) cli.options.format = "json";
     return cli.fail(usage_error(app, error));
   }
+
   for (const Diagnostic& diagnostic : surroundings.environment.diagnostics) cli.warn(diagnostic);
   for (const Command* command : commands) {
-    if (app.got_subcommand(command->name)) return command->body(cli);
+    if (!app.got_subcommand(command->name)) continue;
+    if (cli.options.format.empty()) cli.options.format = command->default_format;
+    return command->body(cli);
   }
   surroundings.out << app.help();
   return static_cast<int>(args.empty() ? Status::invalid : Status::yes);

@@ -21,7 +21,8 @@ struct Surroundings {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool color = false;
+  bool color = false;      // on `out`
+  bool color_err = false;  // on `err`
 };
 
 // `args` without the program's name.

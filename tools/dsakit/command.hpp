@@ -61,6 +61,7 @@ struct Command {
   const char* target = nullptr;
   const char* target_about = nullptr;
   int min_targets = 0, max_targets = 0;
+  const char* default_format = "text";
 };
 
 const Command& resolve_command();

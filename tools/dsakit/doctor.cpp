@@ -108,6 +108,7 @@ void print_environment(std::ostream& out, const Cli& cli, const Advisor& advisor
   add("DSAKIT_BACKEND_MTP", environment.backend_mtp);
   add("DSAKIT_PLUGIN_PATH", environment.plugin_path);
   add("DSAKIT_PLUGIN_PATH_ADD", environment.plugin_path_add);
+  add("DSAKIT_LOG", environment.log);
   if (!environment.backends_disable.empty()) {
     table.add({"DSAKIT_BACKENDS_DISABLE",
                fmt::format("{}", fmt::join(environment.backends_disable, ","))});

@@ -5,8 +5,8 @@ namespace dsakit::cli {
 namespace {
 
 int evaluate(Cli& cli) {
-  cli.options.format = "json";
   if (!cli.options.requests) return print_projection(cli, &Advisor::resolve);
+  cli.options.format = "json";
   const auto advisor = cli.open_advisor();
   if (!advisor) return cli.fail(advisor.error());
   const auto policy = cli.open_policy(*advisor);
@@ -19,8 +19,16 @@ int evaluate(Cli& cli) {
 }  // namespace
 
 const Command& evaluate_command() {
-  static constexpr Command kCommand{"evaluate", "answer requests as JSON, one line each",
-                                    kQuestionOptions | kCatalogOptions | kRequestsOption, evaluate};
+  static constexpr Command kCommand{
+      "evaluate",
+      "answer requests as JSON, one line each",
+      kQuestionOptions | kCatalogOptions | kFormatOption | kRequestsOption,
+      evaluate,
+      nullptr,
+      nullptr,
+      0,
+      0,
+      "json"};
   return kCommand;
 }
 

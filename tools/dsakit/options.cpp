@@ -12,8 +12,7 @@ namespace {
 void add_format_option(CLI::App& command, Options& options, bool markdown) {
   std::vector<std::string> formats{"text", "json"};
   if (markdown) formats.emplace_back("markdown");
-  command.add_option("--format", options.format, "how to print (default text)")
-      ->check(CLI::IsMember(formats));
+  command.add_option("--format", options.format, "how to print")->check(CLI::IsMember(formats));
 }
 
 void add_catalog_options(CLI::App& command, Options& options) {

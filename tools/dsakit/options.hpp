@@ -9,7 +9,7 @@
 namespace dsakit::cli {
 
 struct Options {
-  std::string format = "text";  // text | json
+  std::string format;  // text, json, markdown; empty until the command's default is known
 
   std::string catalog = "local";
   std::vector<std::string> plugin_dirs;

@@ -10,6 +10,7 @@
 #include "manifest/arch.hpp"
 #include "manifest/schema.hpp"
 #include "table.hpp"
+#include "why.hpp"
 
 namespace dsakit::cli {
 namespace {
@@ -293,6 +294,9 @@ void print_explanation(std::ostream& out, const Explanation& explanation, const 
                        const Catalog& catalog, TextStyle style) {
   print_answer(out, explanation.answer, request, catalog, style);
   if (explanation.answer.verdict == Answer::Verdict::error) return;
+  if (const std::string why = why_chosen(explanation, request); !why.empty()) {
+    out << fmt::format("\nwhy       {}\n", why);
+  }
   print_sessions(out, explanation.allowed);
   print_backends(out, explanation, request, catalog);
 }
