@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "solver/query.hpp"
 
@@ -13,6 +14,18 @@ namespace {
 
 constexpr std::size_t kMaxTries = 96;  // bound on re-evaluations for one rejection
 constexpr std::size_t kMaxSuggestions = 6;
+
+// How a set was changed: "without hisparse".
+std::string set_change(const Set& from, const Set& to) {
+  std::vector<std::string> words;
+  for (const std::string& element : from) {
+    if (std::ranges::find(to, element) == to.end()) words.push_back("without " + element);
+  }
+  for (const std::string& element : to) {
+    if (std::ranges::find(from, element) == from.end()) words.push_back("with " + element);
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 // "--decode-backend trtllm" with the value replaced; "decode = flashmla_kv" without an origin.
 std::string respelled(const Origin* origin, const std::string& old_value, const std::string& name,
@@ -86,14 +99,16 @@ class Suggester {
       if (!found) continue;
       const Session session =
           Query(query_.catalog(), changed, query_.policy()).name_session(*found);
-      const auto origin = query_.request().origins.find(dimension.name);
       add(fmt::format(R"({{"{}":{}}})", dimension.name, value_json(candidate)),
-          fmt::format(
-              "with {}: {}",
-              respelled(origin == query_.request().origins.end() ? nullptr : &origin->second,
-                        value_text(value), dimension.name, value_text(candidate)),
-              describe(session)));
+          fmt::format("{}: {}", change_text(dimension, value, candidate), describe(session)));
     }
+  }
+
+  std::string change_text(const Dimension& dimension, const Value& from, const Value& to) const {
+    if (dimension.type == DimType::set) return set_change(std::get<Set>(from), std::get<Set>(to));
+    const auto origin = query_.request().origins.find(dimension.name);
+    return "with " + respelled(origin == query_.request().origins.end() ? nullptr : &origin->second,
+                               value_text(from), dimension.name, value_text(to));
   }
 
   // Values that some row's predicate on `dim` accepts, as far as they are one step away.
