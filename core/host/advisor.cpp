@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <system_error>
 #include <tuple>
 
@@ -98,6 +99,12 @@ bool all_dimensions_known(const Request& request, const Solver& solver) {
 
 }  // namespace
 
+// The named catalogues beside the chosen one; a folder is compared with none.
+struct Advisor::OtherCatalogs {
+  std::once_flag opened;
+  std::vector<std::shared_ptr<const Catalog>> catalogs;
+};
+
 std::vector<std::string> catalog_names() {
   std::vector<std::string> names{std::string(kLocal)};
   for (const NamedCatalog& catalog : named_catalogs()) names.emplace_back(catalog.name);
@@ -110,9 +117,7 @@ tl::expected<Advisor, Diagnostic> Advisor::open(AdvisorOptions options) {
   const std::vector<std::string> names = catalog_names();
   if (std::find(names.begin(), names.end(), options.catalog) != names.end()) {
     advisor.catalog_ = open_named(options.catalog, options);
-    for (const std::string& other : names) {
-      if (other != options.catalog) advisor.others_.push_back(open_named(other, options));
-    }
+    advisor.others_ = std::make_shared<OtherCatalogs>();
   } else if (is_folder(options.catalog)) {
     auto folder = Catalog::open_manifests(options.catalog, options.catalog);
     if (!folder) return tl::unexpected(std::move(folder.error()));
@@ -122,6 +127,17 @@ tl::expected<Advisor, Diagnostic> Advisor::open(AdvisorOptions options) {
   }
   advisor.options_ = std::move(options);
   return advisor;
+}
+
+const std::vector<std::shared_ptr<const Catalog>>& Advisor::others() const {
+  static const std::vector<std::shared_ptr<const Catalog>> kNone;
+  if (!others_) return kNone;
+  std::call_once(others_->opened, [this] {
+    for (const std::string& name : catalog_names()) {
+      if (name != options_.catalog) others_->catalogs.push_back(open_named(name, options_));
+    }
+  });
+  return others_->catalogs;
 }
 
 void Advisor::complete(Answer& answer, const Request& request, const Policy& policy) const {
@@ -146,7 +162,7 @@ void Advisor::compare_with_others(Answer& answer, const Request& request,
     if (id.empty() || !catalog_->find(id)) continue;
     const Request single = single_phase(request, phase, id, answer.kv_dtype);
     const bool here = catalog_->solver().validate(single, policy).ok();
-    for (const auto& other : others_) {
+    for (const auto& other : others()) {
       if (!other->find(id) || !all_dimensions_known(request, other->solver())) continue;
       const bool there = other->solver().validate(single, policy).ok();
       if (here == there) continue;

@@ -55,13 +55,16 @@ class Advisor {
                                                        int line = 0) const;
 
  private:
+  struct OtherCatalogs;
+
   Advisor() = default;
+  const std::vector<std::shared_ptr<const Catalog>>& others() const;
   void complete(Answer& answer, const Request& request, const Policy& policy) const;
   void compare_with_others(Answer& answer, const Request& request, const Policy& policy) const;
 
   AdvisorOptions options_;
   std::shared_ptr<const Catalog> catalog_;
-  std::vector<std::shared_ptr<const Catalog>> others_;
+  std::shared_ptr<OtherCatalogs> others_;  // opened when first needed
 };
 
 }  // namespace dsakit

@@ -52,9 +52,15 @@ dsakit_status give_answer(const Answer& answer, char** out) {
 }
 
 dsakit_status give_error(std::string_view catalog, Diagnostic diagnostic, char** out) {
-  const Status status = status_of(diagnostic);
   give(out, to_json(error_answer(catalog, std::move(diagnostic))));
-  return code(status == Status::environment ? status : Status::invalid);
+  return DSAKIT_INVALID;
+}
+
+// The same for what the outside world may be to blame for, or what is a refusal.
+dsakit_status give_failure(Diagnostic diagnostic, char** out) {
+  const Status status = status_of(diagnostic);
+  give(out, to_json(failure_answer("", std::move(diagnostic))));
+  return code(status);
 }
 
 // What the three questions share: the handle, the policy and its errors.
@@ -141,18 +147,17 @@ dsakit_status dsakit_request_from_config(const char* config_path, const char* op
                                          char** request_json) {
   return guarded(request_json, [&]() -> dsakit_status {
     if (!config_path) {
-      return give_error("",
-                        Diagnostic(Code::E0501)
-                            .with("file", std::string())
-                            .with("reason", std::string("no path was given")),
-                        request_json);
+      return give_failure(Diagnostic(Code::E0501)
+                              .with("file", std::string())
+                              .with("reason", std::string("no path was given")),
+                          request_json);
     }
     const auto options = parse_request_options(options_json ? options_json : "{}");
-    if (!options) return give_error("", options.error(), request_json);
+    if (!options) return give_failure(options.error(), request_json);
     const auto model = read_model_config(config_path, options->family);
-    if (!model) return give_error("", model.error(), request_json);
+    if (!model) return give_failure(model.error(), request_json);
     const auto request = make_request(*model, options->request);
-    if (!request) return give_error("", request.error(), request_json);
+    if (!request) return give_failure(request.error(), request_json);
     give(request_json, request_json_text(*request));
     return DSAKIT_OK;
   });

@@ -22,14 +22,6 @@ Status status_of(const Diagnostic& diagnostic) {
     case Code::E0501:
     case Code::E0604:
       return Status::environment;
-    case Code::E0102:
-    case Code::E0103:
-    case Code::E0104:
-    case Code::E0105:
-    case Code::E0106:
-    case Code::E0107:
-    case Code::E0108:
-    case Code::E0109:
     case Code::E0201:
     case Code::E0303:
     case Code::E0308:
@@ -37,6 +29,13 @@ Status status_of(const Diagnostic& diagnostic) {
     default:
       return Status::invalid;
   }
+}
+
+Answer failure_answer(std::string_view catalog, Diagnostic diagnostic) {
+  const bool refused = status_of(diagnostic) == Status::no;
+  Answer answer = error_answer(catalog, std::move(diagnostic));
+  if (refused) answer.verdict = Answer::Verdict::rejected;
+  return answer;
 }
 
 }  // namespace dsakit

@@ -2,6 +2,8 @@
 // of the C API are one table. Pure; any thread.
 #pragma once
 
+#include <string_view>
+
 #include "diag/diagnostic.hpp"
 #include "solver/answer.hpp"
 
@@ -14,5 +16,8 @@ Status status_of(Answer::Verdict verdict);
 // Of a diagnostic that ended a command: a file that cannot be read or a missing device is the
 // environment, a refusal of a well-formed question is a no, the rest is malformed input.
 Status status_of(const Diagnostic& diagnostic);
+
+// The answer that such a diagnostic amounts to: rejected for a refusal, else an error.
+Answer failure_answer(std::string_view catalog, Diagnostic diagnostic);
 
 }  // namespace dsakit

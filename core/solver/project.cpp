@@ -160,8 +160,8 @@ Explanation Solver::explain(const Request& request, const Policy& policy) const 
   return out;
 }
 
-std::vector<Choice> Solver::choices(Phase phase, const std::string& platform,
-                                    const std::string& arch) const {
+std::array<std::vector<Choice>, 3> Solver::choices(const std::string& platform,
+                                                   const std::string& arch) const {
   Request request;
   for (const std::string& name : compiled_->dims.names()) {
     if (name != "phase") request.values[name] = Unknown{};
@@ -170,19 +170,26 @@ std::vector<Choice> Solver::choices(Phase phase, const std::string& platform,
   if (!arch.empty()) request.values["arch"] = arch;
   const Policy policy;
   const Evaluated evaluated = evaluate(*compiled_, request, policy, {});
-  std::vector<Choice> out;
+  std::array<std::vector<Choice>, 3> out;
   for (const CompiledBackend& backend : compiled_->backends) {
-    Choice choice{backend.manifest->id, backend.manifest->summary, false, false};
-    for (int row = backend.first_row; row < backend.first_row + backend.row_count; ++row) {
-      const std::array one{row};
-      if (!accepts(*compiled_, evaluated, row, phase) || find_clash(*compiled_, evaluated, one))
-        continue;
-      choice.usable = true;
-      choice.automatic |= compiled_->rows[static_cast<std::size_t>(row)].source->rank > 0;
+    for (const Phase phase : kPhases) {
+      Choice choice{backend.manifest->id, backend.manifest->summary, false, false};
+      for (int row = backend.first_row; row < backend.first_row + backend.row_count; ++row) {
+        const std::array one{row};
+        if (!accepts(*compiled_, evaluated, row, phase) || find_clash(*compiled_, evaluated, one))
+          continue;
+        choice.usable = true;
+        choice.automatic |= compiled_->rows[static_cast<std::size_t>(row)].source->rank > 0;
+      }
+      out[index(phase)].push_back(std::move(choice));
     }
-    out.push_back(std::move(choice));
   }
   return out;
+}
+
+std::vector<Choice> Solver::choices(Phase phase, const std::string& platform,
+                                    const std::string& arch) const {
+  return std::move(choices(platform, arch)[index(phase)]);
 }
 
 int Solver::count_accepting_rows(const Request& request) const {

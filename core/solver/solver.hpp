@@ -66,6 +66,9 @@ class Solver {
 
   // The ids of the catalogue for help texts, marked for a machine (platform and arch; empty =
   // unknown).
+  // All phases at once cost one evaluation.
+  std::array<std::vector<Choice>, 3> choices(const std::string& platform,
+                                             const std::string& arch) const;
   std::vector<Choice> choices(Phase phase, const std::string& platform,
                               const std::string& arch) const;
 

@@ -115,6 +115,14 @@ TEST_F(CApi, OptionsAreChecked) {
   EXPECT_NE(error(R"({"device":"sm_9"})").find("\"E0403\""), std::string::npos);
 }
 
+TEST_F(CApi, AModelWithoutSparseAttentionIsRejected) {
+  const api::Result result =
+      api::request_from_config(std::string(DSAKIT_TESTS_DIR) + "/golden/models/qwen3-8b.json");
+  EXPECT_EQ(result.status, DSAKIT_REJECTED);
+  EXPECT_TRUE(result.json.starts_with("{\"verdict\":\"rejected\"")) << result.json;
+  EXPECT_NE(result.json.find("\"E0308\""), std::string::npos);
+}
+
 TEST_F(CApi, OneHandleServesManyThreads) {
   char* text = nullptr;
   ASSERT_EQ(dsakit_explain(catalog_, kRequest, nullptr, &text), DSAKIT_OK);

@@ -90,7 +90,7 @@ tl::expected<Policy, Diagnostic> Cli::open_policy(const Advisor& advisor) const 
 
 int Cli::fail(const Diagnostic& diagnostic) const {
   if (options.json()) {
-    out() << to_json(error_answer(options.catalog, diagnostic)) << '\n';
+    out() << to_json(failure_answer(options.catalog, diagnostic)) << '\n';
   } else {
     surroundings_.err << render_text(diagnostic, {surroundings_.color_err});
   }
@@ -104,6 +104,10 @@ void Cli::warn(const Diagnostic& diagnostic) const {
 int run(const std::vector<std::string>& args, const Surroundings& surroundings) {
   Cli cli(surroundings);
   CLI::App app(kAbout, "dsakit");
+  app.footer(
+      fmt::format("Environment variables, weaker than options and stronger than\n"
+                  "$XDG_CONFIG_HOME/dsakit/config.json:\n  {}",
+                  fmt::join(environment_variables(), "\n  ")));
   app.set_version_flag("--version", std::string("dsakit ") + DSAKIT_VERSION);
   app.require_subcommand(0, 1);
   app.fallthrough(false);

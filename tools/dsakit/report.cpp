@@ -14,9 +14,9 @@ std::map<std::string, Reach> reach_of_backends(const Solver& solver) {
   std::map<std::string, Reach> out;
   for (const std::string& id : solver.ids()) out[id];
   for (const KnownDevice& device : known_devices()) {
+    const auto choices = solver.choices(std::string(device.platform), std::string(device.name));
     for (const Phase phase : kPhases) {
-      for (const Choice& choice :
-           solver.choices(phase, std::string(device.platform), std::string(device.name))) {
+      for (const Choice& choice : choices[index(phase)]) {
         if (!choice.usable) continue;
         Reach& reach = out[choice.id];
         reach.phases[index(phase)] = true;

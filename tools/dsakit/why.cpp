@@ -27,6 +27,11 @@ std::size_t distinct_backends(const Session& session) {
   return ids.size();
 }
 
+bool names_backend(const Request& request, Phase phase) {
+  const auto& choice = request.choice[index(phase)];
+  return choice && choice->text != "auto";
+}
+
 // Whether the session could have been chosen instead: same dtype, other backends, nothing that is
 // typed replaced, and no backend that must be named.
 bool is_rival(const Explanation& explanation, const Request& request, const Session& session) {
@@ -34,7 +39,7 @@ bool is_rival(const Explanation& explanation, const Request& request, const Sess
   if (session.kv_dtype != chosen.kv_dtype || session.backend == chosen.backend) return false;
   for (const Phase phase : kPhases) {
     const std::string& id = session.backend[index(phase)];
-    if (request.choice[index(phase)]) {
+    if (names_backend(request, phase)) {
       if (id != chosen.backend[index(phase)]) return false;
     } else if (!id.empty() && rank_of(explanation, session, phase) == 0) {
       return false;
@@ -66,8 +71,8 @@ std::string why_chosen(const Explanation& explanation, const Request& request) {
   const auto rival =
       std::find_if(explanation.allowed.begin(), explanation.allowed.end(),
                    [&](const Session& s) { return is_rival(explanation, request, s); });
-  const bool typed = std::any_of(request.choice.begin(), request.choice.end(),
-                                 [](const auto& choice) { return choice.has_value(); });
+  const bool typed = std::any_of(kPhases.begin(), kPhases.end(),
+                                 [&](Phase phase) { return names_backend(request, phase); });
   if (rival != explanation.allowed.end()) return compare(explanation, *rival);
   const auto dtype = request.values.find("kv_dtype");
   const bool first_dtype = dtype != request.values.end() && dtype->second == Value(Token("auto"));

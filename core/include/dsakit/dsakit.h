@@ -52,7 +52,8 @@ DSAKIT_API dsakit_status dsakit_explain(const dsakit_catalog* catalog, const cha
 
 /* [any-thread] A request in batch form from a model's config.json and options
  * {"device","kv_dtype","page_size","tp","hisparse","mtp","features","prefill","decode"}; `options_json` may be
- * NULL. On failure *request_json receives an error answer. */
+ * NULL. On failure *request_json receives an error answer, or a rejected one
+ * (REJECTED) for a model without sparse attention. */
 DSAKIT_API dsakit_status dsakit_request_from_config(const char* config_path, const char* options_json,
                                                     char** request_json);
 
