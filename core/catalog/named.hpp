@@ -1,9 +1,9 @@
-// The manifest-only catalogues that are part of the library: each folder catalogs/<name>/ of the source
-// tree, embedded at build time as text (cmake/DsakitEmbedCatalog.cmake). They answer questions about
-// backends that are not installed here, and read no file.
+// The manifest-only catalogues that are part of the library: each folder catalogs/<name>/ of the
+// source tree, embedded at build time as text (cmake/DsakitEmbedCatalog.cmake). They answer
+// questions about backends that are not installed here, and read no file.
 //
-// Invariants: names are unique and ordered bytewise, and so are the files of a catalogue (their search
-// order). Static data; any thread.
+// Invariants: names are unique and ordered bytewise, and so are the files of a catalogue (their
+// search order). Static data; any thread.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // The arch language: which devices exist, and which of them an arch token of a manifest names.
-// One table of known devices; a token accepts exactly the devices it names, so "sm_100 and up" cannot be
-// written. Pure; any thread.
+// One table of known devices; a token accepts exactly the devices it names, so "sm_100 and up"
+// cannot be written. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -33,11 +33,13 @@ const KnownDevice* find_device(std::string_view name);
 tl::expected<const KnownDevice*, Diagnostic> device_or_error(std::string_view name);
 
 struct ArchToken {
-  std::vector<std::string_view> devices;  // known devices it names; empty for well-formed but unknown hardware
+  std::vector<std::string_view>
+      devices;  // known devices it names; empty for well-formed but unknown hardware
 };
 
-// Expands sm_90, sm_90a, sm_100f, sm_80-sm_89, gfx942, cpu. Nothing if malformed or if a range spans majors
-// (then `why` says which). Names that start with neither sm nor gfx are other vendors' hardware.
+// Expands sm_90, sm_90a, sm_100f, sm_80-sm_89, gfx942, cpu. Nothing if malformed or if a range
+// spans majors (then `why` says which). Names that start with neither sm nor gfx are other vendors'
+// hardware.
 std::optional<ArchToken> parse_arch_token(std::string_view token, std::string& why);
 
 }  // namespace dsakit

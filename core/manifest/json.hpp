@@ -1,6 +1,6 @@
-// Strict, bounded JSON: what manifests, requests and policies are read with. nlohmann-json does the parsing;
-// a SAX handler enforces framework §3: UTF-8, no duplicate keys, integers only, bounded depth and strings.
-// Include <nlohmann/json.hpp> users only in .cpp files. Pure; any thread.
+// Strict, bounded JSON: what manifests, requests and policies are read with. nlohmann-json does the
+// parsing; a SAX handler enforces framework §3: UTF-8, no duplicate keys, integers only, bounded
+// depth and strings. Include <nlohmann/json.hpp> users only in .cpp files. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct JsonLimits {
   std::size_t max_bytes = 64 * 1024;
   int max_depth = 8;
   std::size_t max_string = 256;
-  std::size_t max_items = 65536;   // values in all
-  bool integers_only = true;       // a number with '.', 'e' or beyond int64 is refused
+  std::size_t max_items = 65536;  // values in all
+  bool integers_only = true;      // a number with '.', 'e' or beyond int64 is refused
 };
 
 // The parsed value, or a reason such as "duplicate key `id` in rows[0]".

@@ -1,8 +1,9 @@
-// A backend's manifest as data: who it is and which rows it serves. Parsed by schema.hpp from JSON; judged
-// by the solver alone. Everything else reads these declared values and never interprets a row.
+// A backend's manifest as data: who it is and which rows it serves. Parsed by schema.hpp from JSON;
+// judged by the solver alone. Everything else reads these declared values and never interprets a
+// row.
 //
-// Invariants: passed the whole schema; `where` is sorted by dimension name with `common` NOT merged in.
-// Immutable after parsing; const use from any thread.
+// Invariants: passed the whole schema; `where` is sorted by dimension name with `common` NOT merged
+// in. Immutable after parsing; const use from any thread.
 #pragma once
 
 #include <array>
@@ -22,10 +23,10 @@ using Where = std::map<std::string, Predicate>;
 struct Row {
   std::string name;
   Where where;
-  std::int32_t rank = 0;                        // 0 = only when typed
-  std::map<std::string, Value> provides;        // kv_layout always; shared dimensions
+  std::int32_t rank = 0;                  // 0 = only when typed
+  std::map<std::string, Value> provides;  // kv_layout always; shared dimensions
   std::string note;
-  std::map<std::string, std::string> extra;     // x-* key → canonical JSON; kept, never read
+  std::map<std::string, std::string> extra;  // x-* key → canonical JSON; kept, never read
 };
 
 // What the build wrote about the embedded code (product.md, evidence); absent in source manifests.
@@ -44,7 +45,7 @@ struct Manifest {
   std::string summary, vendor, license, url;
   std::vector<Dimension> dims;  // extension dimensions, sorted by name
   Where common;
-  std::vector<Row> rows;        // in file order
+  std::vector<Row> rows;  // in file order
   std::vector<std::string> conflicts;
   BuildInfo build;
   bool has_build = false;

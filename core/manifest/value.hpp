@@ -1,7 +1,8 @@
 // Values that dimensions take, and the predicates that rows write over them.
 //
-// Invariants: a token or set element is already alias-resolved (`bfloat16` is `bf16`); a Set is sorted and
-// unique; a Version is canonical ("12.8", no trailing ".0"). Value types; no thread affinity.
+// Invariants: a token or set element is already alias-resolved (`bfloat16` is `bf16`); a Set is
+// sorted and unique; a Version is canonical ("12.8", no trailing ".0"). Value types; no thread
+// affinity.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +54,9 @@ struct Predicate {
   };
   // Parsed without a type, {} and objects of unknown operators alone are Kind::integer.
   Kind kind = Kind::any;
-  std::string json;              // canonical JSON as written, aliases resolved
-  std::string unknown_operator;  // an operator that this version does not know: no value satisfies it
+  std::string json;  // canonical JSON as written, aliases resolved
+  std::string
+      unknown_operator;  // an operator that this version does not know: no value satisfies it
 
   std::vector<std::string> list;  // list: sorted, unique
 
@@ -68,7 +70,8 @@ struct Predicate {
   std::optional<Version> from, below;  // version: "min", "below"
 };
 
-// The names a predicate accepts, for people: "sm_90, sm_100f", "1 to 128, multiples of 16", "anything".
+// The names a predicate accepts, for people: "sm_90, sm_100f", "1 to 128, multiples of 16",
+// "anything".
 std::string predicate_text(const Predicate& predicate);
 
 }  // namespace dsakit

@@ -27,8 +27,8 @@ inline Result take(dsakit_status status, char* text) {
 class Catalog {
  public:
   // The catalogue, or a Result with the diagnostic in `error`.
-  static Catalog open(const std::string& name = "local", const std::vector<std::string>& plugin_dirs = {},
-                      Result* error = nullptr) {
+  static Catalog open(const std::string& name = "local",
+                      const std::vector<std::string>& plugin_dirs = {}, Result* error = nullptr) {
     std::vector<const char*> dirs;
     for (const auto& dir : plugin_dirs) dirs.push_back(dir.c_str());
     dsakit_catalog* handle = nullptr;
