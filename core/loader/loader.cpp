@@ -4,8 +4,10 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 #include <boost/dll/shared_library.hpp>
@@ -39,15 +41,17 @@ std::optional<Diagnostic> changed_since(const PluginFile& file) {
   return std::nullopt;
 }
 
-// Opens the library for good. The handle is leaked: nothing is ever unloaded.
+// Opens the library for good: its handle is never closed. The caller holds the load mutex.
 tl::expected<dsakit_plugin_entry_fn, Diagnostic> open_library(const std::string& path) {
   namespace dll = boost::dll;
-  auto* library = new dll::shared_library();
+  static auto& forever = *new std::vector<std::unique_ptr<dll::shared_library>>();
+  auto library = std::make_unique<dll::shared_library>();
   try {
     library->load(dll::fs::path(path), dll::load_mode::rtld_now | dll::load_mode::rtld_local);
-    return &library->get<const dsakit_plugin*(const dsakit_host*)>(DSAKIT_PLUGIN_ENTRY_NAME);
+    auto* entry = &library->get<const dsakit_plugin*(const dsakit_host*)>(DSAKIT_PLUGIN_ENTRY_NAME);
+    forever.push_back(std::move(library));
+    return entry;
   } catch (const std::exception& error) {
-    delete library;
     return tl::make_unexpected(refusal(Code::E0701, path).with("reason", error.what()));
   }
 }
