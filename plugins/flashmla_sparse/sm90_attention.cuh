@@ -1,0 +1,568 @@
+// The attention kernel for Hopper (sm_90a): 64 heads of a token against its selected keys.
+//
+// Contents: 1 scores and softmax · 2 results · 3 the consumer's loop · 4 kernel. Sizes, shared
+// memory and work units are in sm90_stage.cuh, the producer in sm90_producer.cuh.
+//
+// A CTA has one tile of 64 heads and one range of the line of blocks (sparse_mla.hpp); with two
+// head tiles, neighbouring CTAs have the same range, so that L2 serves the second read of a row.
+// Warps 8-11 gather 64 rows a block into one of two stages with 16-byte asynchronous copies,
+// zeroing the rows of invalid keys. Warps 0-3 and 4-7 are two consumer warpgroups. Each computes
+// the scores of every other block, those in its own stage, and shares the weights through the
+// stage's rope tile, which nobody needs by then; each accumulates its own half of the 512 output
+// columns over all blocks. So one warpgroup's softmax runs under the other's matrix products.
+//
+// Invariants: blocks are numbered through a CTA's life; block g is in stage g & 1, its scores are
+// warpgroup g & 1's, and the n-th use of a barrier has parity n & 1. Both warpgroups take blocks in
+// order and keep the same base for each row: the owner of a block publishes the base with the
+// weights. Nothing depends on a score beyond its own weight.
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cmath>
+
+#include "flashmla_sparse/sm90_producer.cuh"
+
+namespace dsakit::sparse {
+
+// ---- 1 scores and softmax ----
+
+__device__ __forceinline__ float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+__device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
+  uint32_t packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+// One row's running softmax in log2 units. Weights are 2^(x - base); `base` follows the maximum
+// only when that has grown by more than kSlack, which spares most rescaling and stays in range.
+struct RowState {
+  static constexpr float kSlack = 8.0f;
+  float base = -INFINITY;
+  float top = -INFINITY;  // true maximum
+  float sum = 0.0f;       // of this thread's columns of its group's blocks
+
+  // Takes a block's maximum; the factor by which older weights shrink.
+  __device__ __forceinline__ float admit(float maximum) {
+    top = fmaxf(top, maximum);
+    if (!(maximum > base + kSlack)) return 1.0f;
+    const float factor = exp2_approx(base - maximum);
+    base = maximum;
+    sum *= factor;
+    return factor;
+  }
+  // Takes over the base that the other warpgroup has chosen.
+  __device__ __forceinline__ float follow(float other) {
+    if (other == base) return 1.0f;
+    const float factor = exp2_approx(base - other);
+    base = other;
+    sum *= factor;
+    return factor;
+  }
+  __device__ __forceinline__ float offset() const { return base == -INFINITY ? 0.0f : base; }
+};
+
+__device__ __forceinline__ float quad_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+}
+__device__ __forceinline__ float quad_sum(float x) {
+  x += __shfl_xor_sync(~0u, x, 1);
+  return x + __shfl_xor_sync(~0u, x, 2);
+}
+
+// LSE and maximum of one token and head from base-2 sums; `with_sink` is the sum plus the sink.
+__device__ inline void write_stats(const Problem& problem, int token, int head, float sum,
+                                   float with_sink, float base, float top) {
+  const Tensors& tensors = problem.tensors;
+  constexpr float kLn2 = 0.6931471805599453f;
+  if (tensors.lse) {
+    const float log2_sum = base + log2f(problem.lse_with_sink ? with_sink : sum);
+    tensors.lse[token_offset(tensors.lse_token, token, tensors.tokens_inner) +
+                head * tensors.lse_head] = sum == 0.0f        ? problem.lse_empty
+                                           : problem.lse_log2 ? log2_sum
+                                                              : log2_sum * kLn2;
+  }
+  if (tensors.max_logits) {
+    tensors.max_logits[token_offset(tensors.max_token, token, tensors.tokens_inner) +
+                       head * tensors.max_head] = top * kLn2;
+  }
+}
+
+// One consumer warpgroup of a CTA.
+template <class S>
+struct Consumer {
+  static constexpr int kScoreRegs = kBlock / 2;
+  const KernelArgs& args;
+  const Shared<S> shared;
+  const int group;       // 0 or 1: also its stage, and its half of the columns
+  const int warp, lane;  // of the warpgroup; of the warp
+  const int tile;        // of heads
+  uint32_t step = 0;     // blocks before the current unit
+  uint32_t units = 0;    // units with blocks so far
+  RowState rows[2];      // warp * 16 + lane / 4, and eight below
+
+  __device__ Consumer(const KernelArgs& a, Shared<S> s, int head_tile)
+      : args(a),
+        shared(s),
+        group(threadIdx.x >> 7),
+        warp((threadIdx.x >> 5) & 3),
+        lane(threadIdx.x & 31),
+        tile(head_tile) {}
+
+  // Starts scores = Q * K^T of a block of this group: the group's own half of the tiles, then the
+  // other one as soon as it is there.
+  __device__ __forceinline__ void start_scores(float (&s)[kScoreRegs], uint32_t block) const {
+    const uint32_t parity = (block / kStages) & 1;
+    // Addresses through one lane: then the compiler knows that they are uniform, and the
+    // descriptors of the steps cost one scalar addition each.
+    const uint32_t q = uniform(smem_address(shared.q()));
+    const uint32_t k = uniform(smem_address(shared.stage(group)));
+    const uint32_t own = uniform(group * 4 * S::kTile), other = 4 * S::kTile - own;
+    wait(shared.full(group, true), parity);
+    ptx::fence_proxy_async(ptx::space_shared);
+    wgmma_fence();
+    multiply_tiles<4, true>(s, q + own, k + own);
+    wait(shared.full(group, false), parity);
+    ptx::fence_proxy_async(ptx::space_shared);
+    wgmma_fence();
+    multiply_tiles<4, false>(s, q + other, k + other);
+    if constexpr (S::kRope) multiply_tiles<1, false>(s, q + 8 * S::kTile, k + 8 * S::kTile);
+    wgmma_commit();
+  }
+
+  template <int kTiles, bool kStart>
+  __device__ __forceinline__ static void multiply_tiles(float (&s)[kScoreRegs], uint32_t q,
+                                                        uint32_t k) {
+    const uint64_t a = wgmma_descriptor(q, 16, 1024, Swizzle::k128);
+    const uint64_t b = wgmma_descriptor(k, 16, 1024, Swizzle::k128);
+#pragma unroll
+    for (int i = 0; i < kTiles * 4; ++i) {
+      const int at = i / 4 * (S::kTile >> 4) + 2 * (i % 4);
+      if (kStart && i == 0) {
+        wgmma_ss_start(s, a, b);
+      } else {
+        wgmma_ss(s, a + at, b + at);
+      }
+    }
+  }
+
+  // Descriptor of this group's 256 columns of V in a stage.
+  __device__ __forceinline__ uint64_t values(int stage) const {
+    const uint32_t at = smem_address(shared.stage(stage)) + group * 4 * S::kTile;
+    return wgmma_descriptor(uniform(at), S::kTile, 1024, Swizzle::k128);
+  }
+
+  // Starts O += P * V with the weights of this group's block, from registers; a commit group for
+  // each 16 rows.
+  __device__ __forceinline__ void start_own(float (&o)[128],
+                                            const uint32_t (&p)[kScoreRegs / 2]) const {
+    const uint64_t v = values(group);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kBlock / 16; ++i) {
+      const uint32_t a[4] = {p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]};
+      wgmma_rs(o, a, v + i * (2048 >> 4));
+      wgmma_commit();
+    }
+  }
+
+  // The same with the other group's block, whose weights are in its stage.
+  __device__ __forceinline__ void start_other(float (&o)[128]) const {
+    const int stage = group ^ 1;
+    const uint64_t v = values(stage);
+    const uint64_t p = wgmma_descriptor(uniform(smem_address(shared.stage(stage)) + 8 * S::kTile),
+                                        16, 1024, Swizzle::k128);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kBlock / 16; ++i) {
+      wgmma_ss_tn(o, p + 2 * i, v + i * (2048 >> 4));
+      wgmma_commit();
+    }
+  }
+
+  // Scores to weights in place; factors by which the rows' older output shrinks.
+  __device__ __forceinline__ void softmax(float (&s)[kScoreRegs], int stage, float (&factor)[2]) {
+    const float scale = args.problem.scale * 1.4426950408889634f;
+#pragma unroll
+    for (int i = 0; i < kScoreRegs; ++i) s[i] *= scale;
+    mask(s, stage);
+    float top[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+    for (int i = 0; i < kScoreRegs; ++i) top[(i >> 1) & 1] = fmaxf(top[(i >> 1) & 1], s[i]);
+    float offset[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      factor[r] = rows[r].admit(quad_max(top[r]));
+      offset[r] = rows[r].offset();
+    }
+#pragma unroll
+    for (int i = 0; i < kScoreRegs; ++i) {
+      s[i] = exp2_approx(s[i] - offset[(i >> 1) & 1]);
+      rows[(i >> 1) & 1].sum += s[i];
+    }
+  }
+
+  __device__ __forceinline__ void mask(float (&s)[kScoreRegs], int stage) const {
+    constexpr int kWords = kBlock / 16;
+    const uint32_t* words = reinterpret_cast<const uint32_t*>(shared.mask(stage));
+    uint32_t word[kWords], all = 0x0F0F0F0F;
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) {
+      word[w] = words[w];
+      all &= word[w];
+    }
+    if (all == 0x0F0F0F0F) return;
+#pragma unroll
+    for (int j = 0; j < kBlock / 8; ++j) {
+      const uint32_t bits = word[j / 2] >> ((j & 1) * 16 + (lane & 2) * 4 + (lane & 1) * 2);
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        if (!((bits >> e) & 1)) s[4 * j + e] = s[4 * j + 2 + e] = -INFINITY;
+      }
+    }
+  }
+
+  // Gives this block's weights and bases to the other group.
+  __device__ __forceinline__ void publish(const uint32_t (&p)[kScoreRegs / 2]) const {
+    const int row = warp * 16 + (lane & 15);
+    const uint32_t at = smem_address(shared.stage(group)) + 8 * S::kTile + row * 128;
+#pragma unroll
+    for (int i = 0; i < kBlock / 16; ++i) {
+      const int chunk = 2 * i + (lane >> 4);
+      store_matrices(at + ((chunk ^ (row & 7)) << 4), p[4 * i], p[4 * i + 1], p[4 * i + 2],
+                     p[4 * i + 3]);
+    }
+    if ((lane & 3) == 0) {
+      float* base = shared.row_base(group) + warp * 16 + (lane >> 2);
+      base[0] = rows[0].base;
+      base[8] = rows[1].base;
+    }
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncwarp();
+    if (lane == 0) arrive(shared.weights(group));
+  }
+
+  // Waits for the other group's block and takes over its bases; factors for older output.
+  __device__ __forceinline__ void receive(uint32_t block, float (&factor)[2]) {
+    const int stage = group ^ 1;
+    wait(shared.weights(stage), (block / kStages) & 1);
+    ptx::fence_proxy_async(ptx::space_shared);
+    const float* base = shared.row_base(stage) + warp * 16 + (lane >> 2);
+    factor[0] = rows[0].follow(base[0]);
+    factor[1] = rows[1].follow(base[8]);
+  }
+
+  // ---- 2 results ----
+
+  __device__ __forceinline__ int head(int r) const {
+    return tile * 64 + warp * 16 + (lane >> 2) + 8 * r;
+  }
+
+  // Writes this group's columns of both rows: 16 bytes a lane, after transposing 4x4 words among
+  // the 4 lanes of a row.
+  template <class Pack>
+  __device__ __forceinline__ void write_rows(const float (&o)[128], uint8_t* (&to)[2], bool aligned,
+                                             Pack pack) const {
+    const int q = lane & 3;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+#pragma unroll
+      for (int g = 0; g < 32; g += 4) {
+        uint32_t v[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          v[i] = pack(o[4 * (g + i) + 2 * r], o[4 * (g + i) + 2 * r + 1], r);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) {
+          const uint32_t got = __shfl_xor_sync(~0u, q & 1 ? v[i] : v[i + 1], 1);
+          v[i] = q & 1 ? got : v[i];
+          v[i + 1] = q & 1 ? v[i + 1] : got;
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const uint32_t got = __shfl_xor_sync(~0u, q & 2 ? v[i] : v[i + 2], 2);
+          v[i] = q & 2 ? got : v[i];
+          v[i + 2] = q & 2 ? v[i + 2] : got;
+        }
+        if (!to[r]) continue;
+        uint8_t* at = to[r] + (g + q) * 16;
+        if (aligned) {
+          *reinterpret_cast<uint4*>(at) = make_uint4(v[0], v[1], v[2], v[3]);
+        } else {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            reinterpret_cast<uint16_t*>(at)[2 * i] = static_cast<uint16_t>(v[i]);
+            reinterpret_cast<uint16_t*>(at)[2 * i + 1] = static_cast<uint16_t>(v[i] >> 16);
+          }
+        }
+      }
+    }
+  }
+
+  // The token's output.
+  __device__ __forceinline__ void write_final(const float (&o)[128], const Unit& unit) const {
+    const Problem& problem = args.problem;
+    const Tensors& tensors = problem.tensors;
+    uint8_t* to[2];
+    float inverse[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int h = head(r);
+      to[r] = nullptr;
+      inverse[r] = 0.0f;
+      if (h >= problem.heads) continue;
+      const float sum = rows[r].sum;
+      const float sink =
+          tensors.sink ? tensors.sink[h * tensors.sink_head] * 1.4426950408889634f : -INFINITY;
+      const float with_sink = sum + exp2_approx(sink - rows[r].offset());
+      if (sum != 0.0f) inverse[r] = 1.0f / with_sink;
+      to[r] = static_cast<uint8_t*>(tensors.out) +
+              token_offset(tensors.out_token, unit.token, tensors.tokens_inner) +
+              h * tensors.out_head + group * kHalf * 2;
+      if (group == 0 && (lane & 3) == 0) {
+        write_stats(problem, unit.token, h, sum, with_sink, rows[r].base, rows[r].top);
+      }
+    }
+    write_rows(o, to, args.out_aligned, [&](float low, float high, int r) {
+      return pack_bf16(low * inverse[r], high * inverse[r]);
+    });
+  }
+
+  // A partial: o / sum in fp16 under a power-of-two scale for each row and half, and the LSE.
+  __device__ __forceinline__ void write_partial(const float (&o)[128], const Unit& unit) const {
+    const int heads = args.plan.head_tiles * 64;
+    uint8_t* to[2];
+    float factor[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int h = head(r);
+      float largest = 0.0f;
+#pragma unroll
+      for (int g = 0; g < 32; ++g) {
+        largest = fmaxf(largest, fmaxf(fabsf(o[4 * g + 2 * r]), fabsf(o[4 * g + 2 * r + 1])));
+      }
+      const float sum = rows[r].sum;
+      const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+      const float peak = quad_max(largest) * inverse;
+      // Scaled values stay under 2^13.
+      int exponent = peak > 0.0f && peak < INFINITY ? ilogbf(peak) - 12 : 0;
+      exponent = min(max(exponent, -100), 100);
+      factor[r] = inverse * exp2_approx(static_cast<float>(-exponent));
+      to[r] = nullptr;
+      if (h >= args.problem.heads) continue;
+      const int64_t half_at = (int64_t{unit.slot} * 2 + group) * heads + h;
+      to[r] = reinterpret_cast<uint8_t*>(args.partial + half_at * kHalf);
+      if ((lane & 3) != 0) continue;
+      args.partial_scale[half_at] = exp2_approx(static_cast<float>(exponent));
+      if (group == 0) {
+        const int64_t at = int64_t{unit.slot} * heads + h;
+        args.partial_lse[at] = sum == 0.0f ? -INFINITY : rows[r].base + log2f(sum);
+        args.partial_max[at] = rows[r].top;
+      }
+    }
+    write_rows(o, to, true, [&](float low, float high, int r) {
+      const __half2 packed = __floats2half2_rn(low * factor[r], high * factor[r]);
+      return *reinterpret_cast<const uint32_t*>(&packed);
+    });
+  }
+
+  // Adds the other group's sums; both have the same bases by now.
+  __device__ __forceinline__ void join_sums() {
+    float2* mine = shared.sums(units, group) + warp * 16 + (lane >> 2);
+    const float2* theirs = shared.sums(units, group ^ 1) + warp * 16 + (lane >> 2);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      rows[r].sum = quad_sum(rows[r].sum);
+      if ((lane & 3) == 0) mine[8 * r] = make_float2(rows[r].sum, rows[r].top);
+    }
+    named_barrier(1, 256);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float2 their = theirs[8 * r];
+      rows[r].sum += their.x;
+      rows[r].top = fmaxf(rows[r].top, their.y);
+    }
+  }
+
+  // ---- 3 the consumer's loop ----
+
+  // Waits for the products with a stage's values, and frees its rows as they are done with.
+  __device__ __forceinline__ void finish(float (&o)[128], int stage) const {
+    finish_quarter<0>(stage);
+    finish_quarter<1>(stage);
+    finish_quarter<2>(stage);
+    finish_quarter<3>(stage);
+    wgmma_pin(o);
+  }
+  template <int kQuarter>
+  __device__ __forceinline__ void finish_quarter(int stage) const {
+    wgmma_wait<3 - kQuarter>();
+    __syncwarp();
+    if (lane == 0) arrive(shared.empty(stage, stage == group, kQuarter));
+  }
+
+  // Waits for what comes first: this group's keys (true), or the other group's weights of the block
+  // before. Neither may wait behind the other, since each frees a stage. One thread looks, so that
+  // the others cost nothing meanwhile; the caller waits again, which makes the data visible.
+  __device__ __forceinline__ bool await(uint32_t block) const {
+    volatile int* first = shared.first(group, block / kStages);
+    if ((threadIdx.x & 127) == 0) {
+      const uint32_t keys = (block / kStages) & 1, weights = ((block - 1) / kStages) & 1;
+      bool keys_first = test(shared.full(group, true), keys);
+      while (!keys_first && !test(shared.weights(group ^ 1), weights)) {
+        keys_first = test(shared.full(group, true), keys);
+      }
+      *first = keys_first;
+    }
+    named_barrier(2 + group, 128);
+    return *first != 0;
+  }
+
+  // The first unit's Q is this group's and the other's to fetch, later ones the producer's.
+  __device__ __forceinline__ void fetch_q(int token) const {
+    if (units == 0) {
+      copy_q<S, 256>(args, shared, tile, token, threadIdx.x);
+      wait_for_copies();
+      ptx::fence_proxy_async(ptx::space_shared);
+      named_barrier(1, 256);
+    } else {
+      wait(shared.q_full(), (units - 1) & 1);
+      ptx::fence_proxy_async(ptx::space_shared);
+    }
+  }
+
+  __device__ __forceinline__ void done_with_q() const {
+    __syncwarp();
+    if (lane == 0) arrive(shared.q_empty());
+  }
+
+  __device__ __forceinline__ static void pack(const float (&s)[kScoreRegs],
+                                              uint32_t (&p)[kScoreRegs / 2]) {
+#pragma unroll
+    for (int i = 0; i < kScoreRegs / 2; ++i) p[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
+  }
+
+  // Shrinks the output. Rare; no matrix instruction may be in flight while it changes.
+  __device__ __forceinline__ static void rescale(float (&o)[128], const float (&factor)[2]) {
+    if (!__any_sync(~0u, factor[0] != 1.0f || factor[1] != 1.0f)) return;
+    wgmma_wait<0>();
+#pragma unroll
+    for (int i = 0; i < 128; ++i) o[i] *= factor[(i >> 1) & 1];
+  }
+
+  // Attends to blocks from ... to - 1, at least one.
+  __device__ __forceinline__ void attend(float (&o)[128], uint32_t from, uint32_t to) {
+    float s[kScoreRegs];
+    uint32_t p[kScoreRegs / 2];
+    float factor[2];
+    const bool own_first = (from & 1) == group;
+    if (own_first) {
+      start_scores(s, from);
+      wgmma_wait<0>();
+      wgmma_pin(s);
+      softmax(s, group, factor);
+      pack(s, p);
+      publish(p);
+      start_own(o, p);
+      finish(o, group);
+    }
+    uint32_t block = from + (own_first ? 2 : 1);
+#pragma unroll 1
+    for (; block < to; block += 2) {
+      const bool keys_first = await(block);
+      if (keys_first) {
+        start_scores(s, block);
+        receive(block - 1, factor);
+        rescale(o, factor);
+        start_other(o);
+        wgmma_wait<4>();
+      } else {
+        receive(block - 1, factor);
+        rescale(o, factor);
+        start_other(o);
+        finish(o, group ^ 1);
+        start_scores(s, block);
+        wgmma_wait<0>();
+      }
+      wgmma_pin(s);
+      softmax(s, group, factor);
+      pack(s, p);
+      publish(p);
+      if (keys_first) finish(o, group ^ 1);
+      rescale(o, factor);
+      start_own(o, p);
+      finish(o, group);
+    }
+    done_with_q();
+    if (block == to) {
+      receive(block - 1, factor);
+      rescale(o, factor);
+      start_other(o);
+      finish(o, group ^ 1);
+    }
+  }
+
+  __device__ void run(int range) {
+    UnitWalk walk(args, range);
+    Unit unit;
+    while (walk.next(args, range, unit)) {
+      float o[128];
+#pragma unroll
+      for (int i = 0; i < 128; ++i) o[i] = 0.0f;
+      rows[0] = RowState{};
+      rows[1] = RowState{};
+      if (unit.count > 0) {
+        fetch_q(unit.token);
+        ++units;
+        attend(o, step, step + unit.count);
+        join_sums();
+        step += unit.count;
+      }
+      if (unit.whole) {
+        write_final(o, unit);
+      } else {
+        write_partial(o, unit);
+      }
+    }
+  }
+};
+
+// ---- 4 kernel ----
+
+template <class S>
+__global__ void __launch_bounds__(S::kThreads, 1)
+    attention_kernel(const __grid_constant__ KernelArgs args) {
+  extern __shared__ __align__(1024) uint8_t smem[];
+  const Shared<S> shared{smem};
+  const int tile = blockIdx.x % args.plan.head_tiles;
+  const int range = blockIdx.x / args.plan.head_tiles;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < kStages; ++i) {
+      ptx::mbarrier_init(shared.full(i, true), 128 + 4);
+      ptx::mbarrier_init(shared.full(i, false), 128);
+      for (int k = 0; k < 8; ++k) ptx::mbarrier_init(shared.empty(i, k & 1, k >> 1), 4);
+      ptx::mbarrier_init(shared.weights(i), 4);
+    }
+    ptx::mbarrier_init(shared.q_full(), 128);
+    ptx::mbarrier_init(shared.q_empty(), 8);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  launch_dependents();
+  __syncthreads();
+  if (threadIdx.x >= 256) {
+    drop_registers<72>();
+    Producer<S>(args, shared, tile).run(range);
+  } else {
+    raise_registers<216>();
+    Consumer<S>(args, shared, tile).run(range);
+  }
+}
+
+}  // namespace dsakit::sparse

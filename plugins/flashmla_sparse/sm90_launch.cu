@@ -1,0 +1,140 @@
+// Host side of the Hopper kernels: plans, workspace, launches.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "flashmla_sparse/sm90_attention.cuh"
+#include "flashmla_sparse/sm90_merge.cuh"
+
+namespace dsakit::sparse {
+namespace {
+
+// Cost of a cut token in blocks: its partials, their merge, and loading Q once more.
+constexpr int kMergeBlocks = 3;
+
+int ceil_div(int64_t a, int64_t b) {
+  return static_cast<int>((a + b - 1) / b);
+}
+
+template <class S>
+cudaError_t enable() {
+  return cudaFuncSetAttribute(attention_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              S::kBytes);
+}
+
+template <class S>
+cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(args.plan.groups * args.plan.head_tiles));
+  config.blockDim = dim3(S::kThreads);
+  config.dynamicSmemBytes = S::kBytes;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, attention_kernel<S>, args);
+}
+
+cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  const int cut = std::min(args.problem.tokens, args.plan.groups - 1);
+  config.gridDim =
+      dim3(static_cast<unsigned>(args.problem.heads), static_cast<unsigned>(std::max(cut, 1)));
+  config.blockDim = dim3(128);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  // No token has more partials than the ranges that its blocks can meet.
+  const int most = ceil_div(args.plan.blocks, args.plan.share) + 1;
+  return cudaLaunchKernelEx(&config, most <= 6 ? merge_kernel<4> : merge_kernel<16>, args);
+}
+
+bool aligned(const Problem& problem) {
+  const Tensors& t = problem.tensors;
+  const auto bits = reinterpret_cast<uintptr_t>(t.out) | static_cast<uintptr_t>(t.out_head) |
+                    static_cast<uintptr_t>(t.out_token.outer) |
+                    static_cast<uintptr_t>(t.out_token.inner);
+  return bits % 16 == 0;
+}
+
+// slot / page_size as a multiplication, exact for every slot under 2^31.
+void set_page_division(KernelArgs& args) {
+  const uint32_t size = args.problem.tensors.page_size;
+  uint32_t shift = 0;
+  while ((uint64_t{1} << shift) < size) ++shift;
+  args.page_shift = shift > 0 ? shift - 1 : 0;
+  const uint32_t power = 32 + args.page_shift;
+  args.page_magic = size == 1 ? uint64_t{1} << 32 : ((uint64_t{1} << power) + size - 1) / size;
+}
+
+void set_partials(KernelArgs& args, void* workspace) {
+  const size_t slots = static_cast<size_t>(args.plan.groups) * kPartialSlots;
+  const size_t rows = slots * 64 * static_cast<size_t>(args.plan.head_tiles);
+  args.partial = static_cast<__half*>(workspace);
+  args.partial_lse = reinterpret_cast<float*>(args.partial + rows * kLatent);
+  args.partial_max = args.partial_lse + rows;
+  args.partial_scale = args.partial_max + rows;
+}
+
+}  // namespace
+
+Plan make_plan(int tokens, int heads, int topk, int max_ctas) {
+  Plan plan;
+  plan.head_tiles = heads > 64 ? 2 : 1;
+  plan.blocks = std::max(1, ceil_div(topk, kBlock));
+  const int64_t line = int64_t{tokens} * plan.blocks;
+  const int groups = std::clamp(max_ctas / plan.head_tiles, 1, kMaxGroups);
+  const int whole = ceil_div(tokens, groups) * plan.blocks;
+  const int cut = ceil_div(line, groups);
+  if (tokens == 0 || whole <= cut + kMergeBlocks) {
+    plan.groups = std::min(tokens, groups);
+    plan.grain = plan.blocks;
+  } else {
+    plan.groups = ceil_div(line, cut);
+    plan.merge = plan.groups > 1;
+  }
+  const int grains = static_cast<int>(line / plan.grain);
+  if (grains > 0) {
+    plan.share = grains / plan.groups;
+    plan.longer = grains % plan.groups;
+  }
+  return plan;
+}
+
+size_t workspace_bytes(int heads, int max_ctas) {
+  const int tiles = heads > 64 ? 2 : 1;
+  const int groups = std::clamp(max_ctas / tiles, 1, kMaxGroups);
+  return static_cast<size_t>(groups) * kPartialSlots * static_cast<size_t>(tiles) * 64 *
+         (kLatent * sizeof(__half) + 4 * sizeof(float));
+}
+
+int device_ctas(int sm_count, int* error) {
+  cudaError_t status = enable<Shape<true>>();
+  if (status == cudaSuccess) status = enable<Shape<false>>();
+  int device = 0, count = 0;
+  if (status == cudaSuccess) status = cudaGetDevice(&device);
+  if (status == cudaSuccess) {
+    status = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  }
+  *error = status;
+  if (status != cudaSuccess) return 0;
+  return sm_count > 0 ? std::min(count, sm_count) : count;
+}
+
+int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream) {
+  if (problem.tokens == 0) return cudaSuccess;
+  KernelArgs args;
+  args.problem = problem;
+  args.plan = plan;
+  args.out_aligned = aligned(problem);
+  set_page_division(args);
+  set_partials(args, workspace);
+  const auto on = static_cast<cudaStream_t>(stream);
+  const cudaError_t status =
+      problem.rope ? start<Shape<true>>(args, on) : start<Shape<false>>(args, on);
+  if (status != cudaSuccess || !plan.merge) return status;
+  return start_merge(args, on);
+}
+
+}  // namespace dsakit::sparse

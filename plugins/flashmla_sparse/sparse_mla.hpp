@@ -1,0 +1,118 @@
+// Sparse MLA attention over bf16 keys on Hopper: what the kernels take and how work is divided.
+//
+// Plain data shared by host and device code; no CUDA header is needed to include it. For token t
+// and head i over the selected rows k: out = softmax(scale * <q, K[k]>) * K[k][:512], with the
+// conventions of dsakit_run_args. Pointers are device memory. Strides count bytes where named so,
+// else elements. q, kv and their strides are multiples of 16 bytes.
+//
+// Division of work. The keys of a token are cut into blocks; the blocks of all tokens form one
+// line, and each CTA takes one contiguous range of it for 64 heads (with more heads, two
+// neighbouring CTAs share a range). A range that covers only part of a token writes a partial
+// result, two at most, and a second kernel merges the partials of each token in order. The ranges
+// depend on shapes alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define DSAKIT_HOST_DEVICE __host__ __device__
+#else
+#define DSAKIT_HOST_DEVICE
+#endif
+
+namespace dsakit::sparse {
+
+inline constexpr int kLatent = 512;      // dimensions of V, and of K without the rope part
+inline constexpr int kHalf = 256;        // of them, those that one warpgroup owns
+inline constexpr int kMaxHeads = 128;    // query heads
+inline constexpr int kMaxGroups = 192;   // ranges of one launch; the merge kernel counts on it
+inline constexpr int kBlock = 64;        // keys of a block
+inline constexpr int kStages = 2;        // blocks in shared memory
+inline constexpr int kPartialSlots = 2;  // partials that one group may write
+
+// Address of token t's part of a tensor, tokens being [T] or [b, s] with t = b_index * s + s_index.
+struct TokenAxis {
+  int64_t outer = 0;
+  int64_t inner = 0;
+};
+
+struct Tensors {
+  const void* q = nullptr;
+  TokenAxis q_token;   // bytes
+  int64_t q_head = 0;  // bytes
+  const void* kv = nullptr;
+  int64_t kv_page = 0;     // bytes from page to page
+  int64_t kv_row = 0;      // bytes from row to row in a page
+  uint32_t page_size = 1;  // rows a page
+  uint32_t slots = 0;      // rows of the pool; an index at or past it, or negative, is no key
+  const void* indices = nullptr;
+  TokenAxis index_token;            // elements
+  const int32_t* length = nullptr;  // keys of each token; nullptr: topk
+  int64_t length_stride = 1;
+  int32_t tokens_per_length = 1;
+  const float* sink = nullptr;  // nullptr: none
+  int64_t sink_head = 1;
+  void* out = nullptr;
+  TokenAxis out_token;   // bytes
+  int64_t out_head = 0;  // bytes
+  float* lse = nullptr;  // nullptr: not wanted
+  TokenAxis lse_token;
+  int64_t lse_head = 0;
+  float* max_logits = nullptr;  // nullptr: not wanted
+  TokenAxis max_token;
+  int64_t max_head = 0;
+  int32_t tokens_inner = 1;  // s of [b, s]
+};
+
+struct Problem {
+  Tensors tensors;
+  int32_t tokens = 0;
+  int32_t heads = 0;
+  int32_t topk = 0;
+  bool rope = true;  // d_qk 576, else 512
+  bool index64 = false;
+  bool lse_log2 = false;
+  bool lse_with_sink = false;
+  float lse_empty = 0;  // LSE of a token without keys
+  float scale = 0;      // softmax scale
+};
+
+// Result of planning: depends on the shapes alone.
+struct Plan {
+  int32_t head_tiles = 1;  // tiles of 64 heads
+  int32_t blocks = 0;      // blocks a token
+  int32_t groups = 0;      // ranges; each has head_tiles CTAs
+  int32_t grain = 1;       // ranges start at multiples of it
+  int32_t share = 0;       // grains of a range; the first `longer` ranges have one more
+  int32_t longer = 0;
+  bool merge = false;  // whether a range may end inside a token
+};
+
+// First block of range g on the line of tokens * blocks.
+DSAKIT_HOST_DEVICE inline int32_t range_start(const Plan& plan, int32_t g) {
+  return (g * plan.share + (g < plan.longer ? g : plan.longer)) * plan.grain;
+}
+
+// Range that holds block x of the line.
+DSAKIT_HOST_DEVICE inline int32_t range_of(const Plan& plan, int32_t x) {
+  const int32_t grain = x / plan.grain, in_longer = plan.longer * (plan.share + 1);
+  return grain < in_longer ? grain / (plan.share + 1)
+                           : plan.longer + (grain - in_longer) / plan.share;
+}
+
+// The plan for `tokens` tokens on `max_ctas` CTAs that run at once. tokens * topk / 64 is under
+// 2^31.
+Plan make_plan(int tokens, int heads, int topk, int max_ctas);
+
+// Device memory that a launch under any plan for up to `max_ctas` needs.
+size_t workspace_bytes(int heads, int max_ctas);
+
+// CTAs that the current device runs at once, counting on sm_count multiprocessors (0: all); 0 if
+// it cannot run the kernels, with the CUDA error in *error. Call it once before the first launch.
+int device_ctas(int sm_count, int* error);
+
+// Enqueues the call. Allocates nothing and waits for nothing. Returns a cudaError_t.
+int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream);
+
+}  // namespace dsakit::sparse
