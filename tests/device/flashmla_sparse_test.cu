@@ -3,7 +3,7 @@
 //   flashmla_sparse_test [group ...]     groups: tiny basic shapes heads masks layout rows
 //                                                 traps graph sweep; tiny is for compute-sanitizer
 //
-// Contents: pools and launches, the checks of one case, then one function a group, main.
+// Contents: cases and buffers · Runner: set up, launch, compare · groups · main
 //
 // Prints a line a case and ends with "N passed, N failed"; exit status 1 if one failed, 2 if there
 // is no device that can run the kernels. Needs about 6 GB of device memory.
