@@ -39,8 +39,8 @@ cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream) {
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   const int cut = std::min(args.problem.tokens, args.plan.groups - 1);
-  config.gridDim =
-      dim3(static_cast<unsigned>(args.problem.heads), static_cast<unsigned>(std::max(cut, 1)));
+  config.gridDim = dim3(static_cast<unsigned>(ceil_div(args.problem.heads, 2)),
+                        static_cast<unsigned>(std::max(cut, 1)));
   config.blockDim = dim3(128);
   config.stream = stream;
   config.attrs = &attribute;

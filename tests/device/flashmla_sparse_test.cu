@@ -1,7 +1,8 @@
 // Device test of the Hopper sparse MLA kernels against float64 over the same bytes.
 //
-//   flashmla_sparse_test [group ...]     groups: tiny basic shapes heads masks layout rows
-//                                                 traps graph sweep; tiny is for compute-sanitizer
+//   flashmla_sparse_device_test [plugin.so] [group ...]
+//     groups: tiny basic shapes heads masks layout rows traps graph sweep; tiny is for
+//     compute-sanitizer. With a plugin file all calls go through its table.
 //
 // Contents: cases and buffers · Runner: set up, launch, compare · groups · main
 //
@@ -14,6 +15,7 @@
 
 #include "flashmla_sparse/kv_rows.hpp"
 #include "flashmla_sparse/sparse_mla.hpp"
+#include "plugin_calls.hpp"
 #include "sparse_data.cuh"
 
 namespace dsakit::test {
@@ -75,6 +77,7 @@ constexpr size_t kCanary = 256;
 
 struct Runner {
   Buffers b;
+  Plugin* plugin = nullptr;  // nullptr: the launch functions
   int max_ctas = 0;
   int passed = 0, failed = 0;
 
@@ -217,6 +220,68 @@ struct Runner {
     p.scale = s.ref.scale;
   }
 
+  void enqueue(const Case& c, Setup& s, cudaStream_t stream) {
+    if (plugin == nullptr) {
+      DSAKIT_CHECK(sp::launch(s.problem, s.plan, b.workspace.data, stream));
+    } else {
+      enqueue_by_plugin(c, s, stream);
+    }
+  }
+
+  void enqueue_by_plugin(const Case& c, Setup& s, cudaStream_t stream) {
+    dsakit_config config = bf16_config(c.heads, c.d_qk, c.topk, c.page_size, c.tokens);
+    config.sm_count = c.ctas;
+    config.lse = c.log2 ? "log2" : "natural";
+    config.lse_sink = c.lse_sink ? "included" : "excluded";
+    std::vector<const char*> features;
+    if (c.sink) features.push_back("attn_sink");
+    if (c.lengths >= 0) features.push_back("topk_length");
+    if (c.want_max) features.push_back("max_logits");
+    config.features = features.data();
+    config.feature_count = features.size();
+    dsakit_instance* instance = plugin->create(config);
+    const int64_t outer = c.tokens / s.inner, inner = s.inner, h = c.heads;
+    // [b, s, ...] in every case; a flat call is b = 1.
+    const auto rows = [&](const void* data, DLDataType type, int64_t token, int64_t head,
+                          int64_t size) {
+      return Tensor(data, type, {outer, inner, h, size}, {token * inner, token, head, 1});
+    };
+    const auto stats = [&](const void* data) {
+      return Tensor(data, kFp32, {outer, inner, h}, {h * inner, h, 1});
+    };
+    const Layout& l = s.layout;
+    Tensor q = rows(b.q.data, kBf16, s.ref.q_token, s.ref.q_head, c.d_qk);
+    Tensor out = rows(b.out.data + c.out_shift, kBf16, s.out_token, s.out_head, 512);
+    Tensor lse = stats(b.lse.data), top = stats(c.want_max ? b.top.data : nullptr);
+    Tensor kv(b.kv.data, kBf16, {l.slots / l.page_size, l.page_size, c.d_qk},
+              {l.kv_page / 2, l.kv_row / 2, 1});
+    Tensor indices(b.indices.data, c.index64 ? kInt64 : kInt32, {outer, inner, c.topk},
+                   {s.ref.index_token * inner, s.ref.index_token, 1});
+    Tensor length(c.lengths >= 0 ? b.lengths.data : nullptr, kInt32, {c.tokens / c.per_length},
+                  {1});
+    Tensor sink(s.ref.sink, kFp32, {h}, {1});
+    dsakit_kv_cache cache{};
+    cache.size = sizeof(cache);
+    cache.data = kv.get();
+    dsakit_run_args args{};
+    args.size = sizeof(args);
+    args.sm_scale = s.ref.scale;
+    args.stream = stream;
+    args.q = q.get();
+    args.kv = &cache;
+    args.indices = indices.get();
+    args.topk_length = length.get();
+    args.attn_sink = sink.get();
+    args.out = out.get();
+    args.lse = lse.get();
+    args.max_logits = top.get();
+    args.workspace = b.workspace.data;
+    args.workspace_size = plugin->workspace_bytes(instance, c.tokens);
+    if (args.workspace_size > s.workspace_bytes) std::exit(3);
+    plugin->run(instance, args);
+    plugin->destroy(instance);
+  }
+
   template <class T>
   static std::vector<T> fetch(const T* from, size_t count) {
     std::vector<T> host(count);
@@ -314,11 +379,11 @@ struct Runner {
     Setup s = prepare(c, seed);
     poison(s, c);
     DSAKIT_CHECK(cudaDeviceSynchronize());
-    DSAKIT_CHECK(sp::launch(s.problem, s.plan, b.workspace.data, nullptr));
+    enqueue(c, s, nullptr);
     DSAKIT_CHECK(cudaDeviceSynchronize());
     const auto once = fetch(b.out.data, s.out_count);
     poison(s, c);
-    DSAKIT_CHECK(sp::launch(s.problem, s.plan, b.workspace.data, nullptr));
+    enqueue(c, s, nullptr);
     reference(c, s);
     DSAKIT_CHECK(cudaDeviceSynchronize());
     Errors e = compare(c, s);
@@ -337,7 +402,7 @@ struct Runner {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     DSAKIT_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    DSAKIT_CHECK(sp::launch(s.problem, s.plan, b.workspace.data, stream));
+    enqueue(c, s, stream);
     DSAKIT_CHECK(cudaStreamEndCapture(stream, &graph));
     DSAKIT_CHECK(cudaGraphInstantiate(&exec, graph, 0));
     for (uint64_t seed = 2; seed < 5; ++seed) {
@@ -505,6 +570,31 @@ void layout(Runner& r) {
   r.run(c);
 }
 
+// kv_append or kv_dequant, through the plugin if there is one.
+void move_rows(Runner& r, const sp::KvRows& rows, bool append) {
+  if (r.plugin == nullptr) {
+    DSAKIT_CHECK(sp::move_kv_rows(rows, append, nullptr));
+    return;
+  }
+  const dsakit_config config = bf16_config(128, rows.elements, 64, rows.page_size, 1);
+  dsakit_instance* instance = r.plugin->create(config);
+  Tensor kv(rows.pool, kBf16, {rows.pages, rows.page_size, rows.elements},
+            {rows.page_stride / 2, rows.row_stride / 2, 1});
+  Tensor slots(rows.slots, rows.wide_slots ? kInt64 : kInt32, {rows.count}, {1});
+  Tensor values(rows.rows, rows.rows_fp32 ? kFp32 : kBf16, {rows.count, rows.elements},
+                {rows.row_bytes / (rows.rows_fp32 ? 4 : 2), 1});
+  dsakit_kv_cache cache{};
+  cache.size = sizeof(cache);
+  cache.data = kv.get();
+  dsakit_kv_args args{};
+  args.size = sizeof(args);
+  args.kv = &cache;
+  args.slots = slots.get();
+  args.rows = values.get();
+  r.plugin->move_rows(instance, args, append);
+  r.plugin->destroy(instance);
+}
+
 // Rows into slots of a paged pool and back, in both directions' element types.
 void rows(Runner& r) {
   constexpr int kCount = 700, kElements = 576, kPage = 24, kPages = 40;
@@ -538,11 +628,11 @@ void rows(Runner& r) {
   rows.rows_fp32 = true;
   rows.row_bytes = kElements * 4;
   rows.elements = kElements;
-  DSAKIT_CHECK(sp::move_kv_rows(rows, true, nullptr));
+  move_rows(r, rows, true);
   rows.rows = reinterpret_cast<std::byte*>(halves);
   rows.rows_fp32 = false;
   rows.row_bytes = kElements * 2;
-  DSAKIT_CHECK(sp::move_kv_rows(rows, false, nullptr));
+  move_rows(r, rows, false);
   DSAKIT_CHECK(cudaDeviceSynchronize());
   const auto stored = Runner::fetch(pool, kPageStride * kPages);
   const auto back = Runner::fetch(halves, values.size());
@@ -619,6 +709,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::printf("%d multiprocessors\n", runner.max_ctas);
+  const std::string first = argc > 1 ? argv[1] : "";
+  const bool by_plugin = first.find(".so") != std::string::npos;
+  Plugin plugin_file = by_plugin ? Plugin(argv[1]) : Plugin();
+  if (by_plugin) {
+    runner.plugin = &plugin_file;
+    --argc;
+    ++argv;
+  }
   const std::pair<const char*, Group> all[] = {
       {"tiny", tiny},   {"rows", rows},     {"basic", basic}, {"shapes", shapes}, {"heads", heads},
       {"masks", masks}, {"layout", layout}, {"traps", traps}, {"graph", graph},   {"sweep", sweep}};

@@ -88,10 +88,9 @@ __global__ void fill_indices(Index* indices, Layout layout, uint64_t seed, int64
   int64_t slot = position < pool ? int64_t{base} + permuted(position, pool, list) : -1;
   const uint32_t draw = mix(seed * 77 + static_cast<uint64_t>(at) * 13 + 5);
   if (static_cast<float>(draw >> 8) * 0x1p-24f < invalid) {
-    const int64_t bad[8] = {
-        -2147483648LL, -123456,   -1, layout.slots, layout.slots + 5LL, 1919810LL + layout.slots,
-        2147480000,    2147483647};
-    slot = bad[draw & 7];
+    const int64_t near = int64_t{(draw >> 1) & 1023} * (draw & 4 ? 1 : 123456);
+    slot = draw & 1 ? -2147483648LL + near : draw & 2 ? -1 - near : layout.slots + near;
+    slot = min(max(slot, int64_t{-2147483648LL}), int64_t{2147483647});
     if (static_cast<uint64_t>(slot) < layout.slots) slot = -1;
   }
   indices[t * stride + j] = static_cast<Index>(slot);
