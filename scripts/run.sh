@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds dsakit and shows what it is for: which backends would serve two real models on two GPUs and on this machine,
+# Builds dsakit and shows what it is for: which backends would serve two real models on two GPUs,
 # and why. Works without a GPU. What is up to date is not built again.
 #
 # usage: scripts/run.sh
@@ -20,5 +20,5 @@ for model in glm-5.2-fp8 deepseek-v3.2; do
   for device in sm_90 sm_120; do
     show dsakit resolve --catalog sglang --model-config "examples/models/$model.json" --device "$device"
   done
-  show dsakit explain --catalog sglang --model-config "examples/models/$model.json"
+  show dsakit explain --catalog sglang --model-config "examples/models/$model.json" --device sm_90
 done

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "diag/printable.hpp"
+
 namespace dsakit {
 namespace {
 
@@ -23,20 +25,6 @@ class Painter {
  private:
   bool color_;
 };
-
-// Control bytes of hostile input must not reach a terminal.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 Json field_json(const Field& field) {
   if (const auto* text = std::get_if<std::string>(&field.value)) return *text;
@@ -92,9 +80,9 @@ std::string render_text(const Diagnostic& d, TextStyle style) {
 
   const std::string arrow = painter.paint("-->", "1;34");
   std::size_t width = 0;
-  for (const Origin& o : d.origins) width = std::max(width, o.text.size());
+  for (const Origin& o : d.origins) width = std::max(width, printable(o.text).size());
   for (const Origin& o : d.origins) {
-    out += fmt::format("  {} {:<{}}  ({})\n", arrow, printable(o.text), width, o.source);
+    out += fmt::format("  {} {:<{}}  ({})\n", arrow, printable(o.text), width, printable(o.source));
   }
 
   const std::string bar = painter.paint("|", "1;34");

@@ -206,13 +206,17 @@ Explanation Advisor::explain(Request request, const Policy& policy) const {
 Answer Advisor::resolve_text(std::string_view json, const Policy& policy, int line) const {
   auto request = parse_request(json, catalog_->solver().dimensions(), catalog_->name());
   if (!request) return error_answer(catalog_->name(), std::move(request.error()), line);
-  return resolve(std::move(*request), policy);
+  Answer answer = resolve(std::move(*request), policy);
+  answer.line = line;
+  return answer;
 }
 
 Answer Advisor::validate_text(std::string_view json, const Policy& policy, int line) const {
   auto request = parse_request(json, catalog_->solver().dimensions(), catalog_->name());
   if (!request) return error_answer(catalog_->name(), std::move(request.error()), line);
-  return validate(std::move(*request), policy);
+  Answer answer = validate(std::move(*request), policy);
+  answer.line = line;
+  return answer;
 }
 
 std::pair<Answer::Verdict, std::string> Advisor::explain_text(std::string_view json,
@@ -223,7 +227,8 @@ std::pair<Answer::Verdict, std::string> Advisor::explain_text(std::string_view j
     return {Answer::Verdict::error,
             to_json(error_answer(catalog_->name(), std::move(request.error()), line))};
   }
-  const Explanation explanation = explain(std::move(*request), policy);
+  Explanation explanation = explain(std::move(*request), policy);
+  explanation.answer.line = line;
   return {explanation.answer.verdict, to_json(explanation)};
 }
 

@@ -47,7 +47,8 @@ class Advisor {
   Answer validate(Request request, const Policy& policy) const;
   Explanation explain(Request request, const Policy& policy) const;
 
-  // The same for a request in batch form; a malformed one gives an error answer with `line`.
+  // The same for a request in batch form; a malformed one gives an error answer. Answers carry
+  // `line`, unless it is 0.
   Answer resolve_text(std::string_view json, const Policy& policy, int line = 0) const;
   Answer validate_text(std::string_view json, const Policy& policy, int line = 0) const;
   // The answer's JSON with evaluation and allowed set, or an error answer.

@@ -97,7 +97,9 @@ Environment parse_environment(const std::vector<std::string>& entries, bool secu
     if (name.starts_with(kPrefix)) {
       read_variable(environment, name, value, entry);
     } else if (name == "NO_COLOR") {
-      environment.no_color = !value.empty();
+      environment.no_color |= !value.empty();
+    } else if (name == "TERM") {
+      environment.no_color |= value == "dumb";
     } else if (name == "XDG_DATA_HOME" && value.starts_with('/')) {
       environment.xdg_data_home = value;
     } else if (name == "XDG_CONFIG_HOME" && value.starts_with('/')) {

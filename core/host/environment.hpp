@@ -20,9 +20,9 @@ struct Environment {
   std::optional<std::string> plugin_path, plugin_path_add;  // colon-separated
   std::vector<std::string> backends_disable;                // globs, comma-separated
   std::optional<std::string> log;
-  std::string xdg_data_home;    // resolved: $XDG_DATA_HOME or $HOME/.local/share
-  std::string xdg_config_home;  // resolved: $XDG_CONFIG_HOME or $HOME/.config
-  bool no_color = false;
+  std::string xdg_data_home;            // resolved: $XDG_DATA_HOME or $HOME/.local/share
+  std::string xdg_config_home;          // resolved: $XDG_CONFIG_HOME or $HOME/.config
+  bool no_color = false;                // NO_COLOR is set, or TERM says that the terminal has none
   std::vector<Diagnostic> diagnostics;  // W0601 unknown DSAKIT_*, W0603
 };
 

@@ -21,6 +21,7 @@ Status status_of(const Diagnostic& diagnostic) {
     case Code::W0114:
     case Code::E0501:
     case Code::E0604:
+    case Code::E0610:
       return Status::environment;
     case Code::E0201:
     case Code::E0303:

@@ -1,4 +1,6 @@
-# The pages that show commands show what these print.
-add_test(NAME docs.tour COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_tour.py ${PROJECT_SOURCE_DIR}
-                                $<TARGET_FILE:dsakit_program>)
-set_tests_properties(docs.tour PROPERTIES LABELS docs)
+# The pages that show commands show what these print, and the page of settings names all there are.
+foreach(check tour settings)
+  add_test(NAME docs.${check} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_${check}.py
+                                      ${PROJECT_SOURCE_DIR} $<TARGET_FILE:dsakit_program>)
+  set_tests_properties(docs.${check} PROPERTIES LABELS docs)
+endforeach()

@@ -44,6 +44,13 @@ TEST(Environment, EmptyValuesAreAsGoodAsNone) {
   EXPECT_FALSE(e.no_color);
 }
 
+TEST(Environment, ADumbTerminalGetsNoColour) {
+  EXPECT_TRUE(parse_environment({"TERM=dumb"}, false).no_color);
+  EXPECT_TRUE(parse_environment({"NO_COLOR=1", "TERM=xterm"}, false).no_color);
+  EXPECT_TRUE(parse_environment({"TERM=dumb", "NO_COLOR="}, false).no_color);
+  EXPECT_FALSE(parse_environment({"TERM=xterm-256color"}, false).no_color);
+}
+
 TEST(Environment, DataHomeFollowsItsStandard) {
   EXPECT_EQ(parse_environment({"HOME=/home/me"}, false).xdg_data_home, "/home/me/.local/share");
   EXPECT_EQ(parse_environment({"HOME=/home/me", "XDG_DATA_HOME=relative"}, false).xdg_data_home,

@@ -1,5 +1,7 @@
 #include "ask.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <istream>
@@ -11,6 +13,12 @@
 
 namespace dsakit::cli {
 namespace {
+
+Diagnostic unreadable(const std::string& file, std::string reason) {
+  return Diagnostic(Code::E0101)
+      .with("file", file == "-" ? "standard input" : file)
+      .with("reason", std::move(reason));
+}
 
 // One line without its end; of a line longer than `limit` the first limit + 1 bytes, the rest is
 // dropped.
@@ -35,18 +43,21 @@ int answer_requests(const Cli& cli,
   std::istream* in = &cli.surroundings().in;
   if (file != "-") {
     std::error_code error;
-    if (!std::filesystem::is_directory(file, error)) opened.open(file, std::ios::binary);
-    if (!opened.is_open()) {
-      return cli.fail(
-          Diagnostic(Code::E0101).with("file", file).with("reason", "it cannot be opened"));
+    if (std::filesystem::is_directory(file, error)) {
+      return cli.fail(unreadable(file, "it is a directory"));
     }
+    opened.open(file, std::ios::binary);
+    if (!opened.is_open()) return cli.fail(unreadable(file, std::strerror(errno)));
     in = &opened;
   }
   std::string line;
-  for (int number = 1; read_line(*in, JsonLimits{}.max_bytes, line); ++number) {
-    cli.out() << answer_line(line, number) << '\n';
+  try {
+    for (int number = 1; cli.out() && read_line(*in, JsonLimits{}.max_bytes, line); ++number) {
+      cli.out() << answer_line(line, number) << '\n';
+    }
+  } catch (const std::ios_base::failure& failure) {  // of reading: `out` throws nothing
+    return cli.fail(unreadable(file, failure.code().message()));
   }
-  cli.out().flush();
   return static_cast<int>(Status::yes);
 }
 
@@ -58,7 +69,8 @@ int print_projection(const Cli& cli, Projection project) {
   const auto question = make_question(cli, *advisor);
   if (!question) return cli.fail(question.error());
   const auto asked = ask_in_turn<Answer>(
-      *question, [&](const Request& request) { return ((*advisor).*project)(request, *policy); });
+      *question, advisor->catalog(),
+      [&](const Request& request) { return ((*advisor).*project)(request, *policy); });
   if (cli.options.json()) {
     cli.out() << to_json(asked.result) << '\n';
   } else if (asked.result.verdict == Answer::Verdict::error) {

@@ -9,6 +9,7 @@
 
 #include "command.hpp"
 #include "question.hpp"
+#include "report.hpp"
 #include "solver/answer.hpp"
 
 namespace dsakit::cli {
@@ -29,8 +30,9 @@ inline Answer& answer_of(Explanation& explanation) {
 // The result for the first device that serves the request; if none does, that of the first device,
 // with the others' reasons as warnings.
 template <typename Result, typename Ask>
-Asked<Result> ask_in_turn(const Question& question, Ask ask) {
+Asked<Result> ask_in_turn(const Question& question, const Catalog& catalog, Ask ask) {
   std::vector<Asked<Result>> refused;
+  const bool only_plans = !question.found.empty() && is_manifest_only(catalog);
   const auto add_reasons = [&](Answer& answer, std::size_t from) {
     for (const Diagnostic& skipped : question.skipped) answer.diagnostics.push_back(skipped);
     for (std::size_t i = from; i < refused.size(); ++i) {
@@ -38,6 +40,10 @@ Asked<Result> ask_in_turn(const Question& question, Ask ask) {
       if (!why.empty()) {
         answer.diagnostics.push_back(device_not_used(question.candidates[i].device, why.front()));
       }
+    }
+    const std::size_t judged = answer.ok() ? refused.size() : 0;
+    if (only_plans) {
+      answer.diagnostics.push_back(planned_for(question.candidates[judged].device, question));
     }
   };
   for (const Candidate& candidate : question.candidates) {

@@ -17,7 +17,9 @@ namespace {
 
 constexpr const char* kAbout =
     "Which sparse-attention backends can run a model on a device, and why.\n"
-    "Exit codes: 0 yes, 1 no, 2 usage or malformed input, 3 environment.";
+    "Exit codes: 0 yes, 1 no, 2 usage or malformed input, 3 environment (a file, a device, lost\n"
+    "output); `dsakit COMMAND --help` says what they mean there.\n"
+    "Start with: dsakit resolve --catalog sglang --model-config config.json --device sm_90";
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -56,6 +58,14 @@ Diagnostic usage_error(const CLI::App& app, const CLI::ParseError& error) {
   usage.notes.push_back(
       fmt::format("`dsakit {}--help` lists what is allowed", command.empty() ? "" : command + " "));
   return usage;
+}
+
+// `status`, unless what was printed did not arrive.
+int delivered(const Surroundings& surroundings, int status) {
+  surroundings.out.flush();
+  if (surroundings.out) return status;
+  surroundings.err << render_text(Diagnostic(Code::E0610), {surroundings.color_err});
+  return static_cast<int>(Status::environment);
 }
 
 // Whether JSON was asked for, also when the rest of the command line could not be understood.
@@ -101,12 +111,14 @@ void Cli::warn(const Diagnostic& diagnostic) const {
   if (!options.json()) surroundings_.err << render_text(diagnostic, {surroundings_.color_err});
 }
 
-int run(const std::vector<std::string>& args, const Surroundings& surroundings) {
+namespace {
+
+int run_command(const std::vector<std::string>& args, const Surroundings& surroundings) {
   Cli cli(surroundings);
   CLI::App app(kAbout, "dsakit");
   app.footer(
       fmt::format("Environment variables, weaker than options and stronger than\n"
-                  "$XDG_CONFIG_HOME/dsakit/config.json:\n  {}",
+                  "$XDG_CONFIG_HOME/dsakit/config.json (docs/settings.md):\n  {}",
                   fmt::join(environment_variables(), "\n  ")));
   app.set_version_flag("--version", std::string("dsakit ") + DSAKIT_VERSION);
   app.require_subcommand(0, 1);
@@ -133,6 +145,12 @@ int run(const std::vector<std::string>& args, const Surroundings& surroundings) 
   }
   surroundings.out << app.help();
   return static_cast<int>(args.empty() ? Status::invalid : Status::yes);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  return delivered(surroundings, run_command(args, surroundings));
 }
 
 }  // namespace dsakit::cli

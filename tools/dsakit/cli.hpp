@@ -1,8 +1,8 @@
 // The command line of dsakit, apart from the process: arguments and surroundings in, text and an
 // exit code out. main.cpp gives it the real surroundings, tests give it made-up ones.
 //
-// Exit codes: 0 yes, 1 no, 2 usage or malformed input, 3 environment (core/host/status.hpp).
-// One thread; nothing is thrown.
+// Exit codes: 0 yes, 1 no, 2 usage or malformed input, 3 environment (core/host/status.hpp); also
+// 3, with E0610 on `err`, when `out` did not take everything. One thread; nothing is thrown.
 #pragma once
 
 #include <functional>

@@ -62,7 +62,16 @@ struct Command {
   const char* target_about = nullptr;
   int min_targets = 0, max_targets = 0;
   const char* default_format = "text";
+  const char* help = nullptr;        // after the options in the help text: examples, file formats
+  const char* exit_codes = nullptr;  // in the help text: what they mean here
 };
+
+// Of a command that answers one question (core/host/status.hpp).
+inline constexpr const char* kAnswerExitCodes =
+    "0 yes; 1 no, also for a backend or a KV dtype that the catalogue does not know;\n"
+    "2 the question cannot be understood (an option, a device, a key, JSON); 3 something is "
+    "missing\n"
+    "here (a file, a device), or the answer could not be written.";
 
 const Command& resolve_command();
 const Command& validate_command();

@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "host/status.hpp"
 #include "manifest/arch.hpp"
+#include "print.hpp"
 #include "report.hpp"
 #include "table.hpp"
 
@@ -67,7 +68,8 @@ void print_search(std::ostream& out, const Catalog& catalog) {
 }
 
 void print_backends(std::ostream& out, const Catalog& catalog) {
-  out << fmt::format("\nbackends of catalogue {}\n", catalog.name());
+  out << '\n';
+  print_line(out, fmt::format("backends of catalogue {}", catalog.name()));
   Table table({"", "", ""});
   for (const CatalogEntry& entry : catalog.entries()) {
     const std::string id = entry.manifest ? entry.manifest->id : "-";
@@ -94,6 +96,34 @@ void print_use(std::ostream& out, const Solver& solver, const Detection& detecti
     }
   }
   out << table.text(2);
+}
+
+// What the exit code stands for, and what to ask next.
+void print_result(std::ostream& out, const Catalog& catalog, bool usable) {
+  out << "\nresult\n";
+  if (usable) {
+    print_line(out,
+               fmt::format("  catalogue {} can serve a device of this machine", catalog.name()));
+    return;
+  }
+  print_line(out,
+             fmt::format("  catalogue {} cannot serve any device of this machine (exit code {})",
+                         catalog.name(), static_cast<int>(Status::environment)));
+  if (is_manifest_only(catalog)) {
+    print_line(
+        out,
+        fmt::format("  it is for planning: `dsakit matrix --catalog {}` shows what it serves, and "
+                    "--device plans for another machine",
+                    catalog.name()));
+    return;
+  }
+  std::vector<std::string> others = catalog_names();
+  std::erase(others, catalog.name());
+  print_line(
+      out,
+      fmt::format("  `dsakit list --why` says what became of each file; --catalog {} plans without "
+                  "plugins",
+                  fmt::join(others, ", ")));
 }
 
 void print_environment(std::ostream& out, const Cli& cli, const Advisor& advisor) {
@@ -137,6 +167,7 @@ Json doctor_json(const Catalog& catalog, const Detection& detection, const Cli& 
     }
     out["devices"].push_back(std::move(entry));
   }
+  out["usable"] = anything_usable(catalog.solver(), detection);
   out["missing"] = Json::array();
   for (const ProbeNote& note : detection.notes) {
     out["missing"].push_back({{"platform", note.platform}, {"reason", note.text}});
@@ -161,6 +192,7 @@ int doctor(Cli& cli) {
   if (!advisor) return cli.fail(advisor.error());
   const Catalog& catalog = advisor->catalog();
   const Detection detection = cli.surroundings().detect();
+  const bool usable = anything_usable(catalog.solver(), detection);
   if (cli.options.json()) {
     cli.out() << dump(doctor_json(catalog, detection, cli)) << '\n';
   } else {
@@ -171,20 +203,26 @@ int doctor(Cli& cli) {
     print_search(out, catalog);
     print_backends(out, catalog);
     print_use(out, catalog.solver(), detection);
+    print_result(out, catalog, usable);
     for (const Diagnostic& diagnostic : catalog.diagnostics()) {
       // The folders stand above already.
       if (diagnostic.code != Code::W0114) out << '\n' << render_text(diagnostic, cli.style());
     }
   }
-  return static_cast<int>(anything_usable(catalog.solver(), detection) ? Status::yes
-                                                                       : Status::environment);
+  return static_cast<int>(usable ? Status::yes : Status::environment);
 }
 
 }  // namespace
 
 const Command& doctor_command() {
-  static constexpr Command kCommand{"doctor", "what is here, what is missing, what would be used",
-                                    kCatalogOptions | kFormatOption, doctor};
+  static constexpr Command kCommand{
+      .name = "doctor",
+      .about = "what is here, what is missing, what would be used",
+      .options = kCatalogOptions | kFormatOption,
+      .body = doctor,
+      .exit_codes =
+          "0 a device of this machine can be served by a backend of the catalogue that need\n"
+          "not be named; 2 usage; 3 none can. The last lines of the output say which."};
   return kCommand;
 }
 

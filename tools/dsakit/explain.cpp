@@ -22,7 +22,8 @@ int explain(Cli& cli) {
   const auto question = make_question(cli, *advisor);
   if (!question) return cli.fail(question.error());
   const auto asked = ask_in_turn<Explanation>(
-      *question, [&](const Request& request) { return advisor->explain(request, *policy); });
+      *question, advisor->catalog(),
+      [&](const Request& request) { return advisor->explain(request, *policy); });
   const Answer& answer = asked.result.answer;
   if (cli.options.json()) {
     cli.out() << to_json(asked.result) << '\n';
@@ -38,8 +39,16 @@ int explain(Cli& cli) {
 
 const Command& explain_command() {
   static constexpr Command kCommand{
-      "explain", "resolve, what else is allowed, and why each backend fits or not",
-      kQuestionOptions | kCatalogOptions | kFormatOption | kRequestsOption, explain};
+      .name = "explain",
+      .about = "resolve, what else is allowed, and why each backend fits or not",
+      .options = kQuestionOptions | kCatalogOptions | kFormatOption | kRequestsOption,
+      .body = explain,
+      .help =
+          "Example:\n"
+          "  dsakit explain --catalog sglang --model-config config.json --device gfx950\n\n"
+          "With --requests it answers as evaluate does, with the whole evaluation in each "
+          "answer.\n",
+      .exit_codes = kAnswerExitCodes};
   return kCommand;
 }
 

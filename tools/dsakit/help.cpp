@@ -57,8 +57,16 @@ int help(Cli& cli) {
 }  // namespace
 
 const Command& help_command() {
-  static constexpr Command kCommand{"help", "what a code such as E0203 means", 0, help,
-                                    "code", "E0203; none: all codes",          0, 1};
+  static constexpr Command kCommand{
+      .name = "help",
+      .about = "what a code such as E0203 means, and what to do about it",
+      .options = 0,
+      .body = help,
+      .target = "code",
+      .target_about = "E0203, say; without one all codes are listed",
+      .min_targets = 0,
+      .max_targets = 1,
+      .exit_codes = "0 found, 2 there is no such code."};
   return kCommand;
 }
 

@@ -86,12 +86,13 @@ Json inspected_json(const Inspected& inspected) {
   return out;
 }
 
-std::string where_text(const Where& where) {
-  std::string out;
+std::vector<std::string> where_lines(const Where& where) {
+  std::vector<std::string> out;
   for (const auto& [dim, predicate] : where) {
-    out += fmt::format("{}{}: {}", out.empty() ? "" : "\n", dim, predicate_text(predicate));
+    out.push_back(fmt::format("{}: {}", dim, predicate_text(predicate)));
   }
-  return out.empty() ? "nothing" : out;
+  if (out.empty()) out.emplace_back("nothing");
+  return out;
 }
 
 std::string evidence_text(const BuildInfo& build, const std::string& row) {
@@ -117,13 +118,14 @@ void add_plugin(Table& table, const PluginFile& plugin) {
 
 void print_rows(std::ostream& out, const Manifest& manifest) {
   for (const Row& row : manifest.rows) {
-    out << fmt::format("\nrow {}\n", row.name);
+    out << '\n';
+    print_line(out, fmt::format("row {}", row.name));
     Table table({"", ""});
     table.add({"rank", row.rank == 0 ? "0, only when named" : std::to_string(row.rank)});
-    table.add({"serves", where_text(row.where)});
-    std::string provides;
+    table.add({"serves", where_lines(row.where)});
+    std::vector<std::string> provides;
     for (const auto& [dim, value] : row.provides) {
-      provides += fmt::format("{}{}: {}", provides.empty() ? "" : "\n", dim, value_text(value));
+      provides.push_back(fmt::format("{}: {}", dim, value_text(value)));
     }
     table.add({"provides", provides});
     add_if(table, "evidence", evidence_text(manifest.build, row.name));
@@ -154,7 +156,7 @@ void add_manifest(Table& table, const Manifest& manifest) {
     add_if(table, "sanitizer", manifest.build.sanitizer);
     add_if(table, "commit", manifest.build.commit);
   }
-  if (!manifest.common.empty()) table.add({"all rows", where_text(manifest.common)});
+  if (!manifest.common.empty()) table.add({"all rows", where_lines(manifest.common)});
 }
 
 void print_text(const Cli& cli, const Inspected& inspected) {
@@ -213,21 +215,28 @@ int inspect(Cli& cli) {
   const Catalog& catalog = advisor->catalog();
   const auto found = by_id(catalog, name);
   if (found.empty()) return cli.fail(unknown_id(catalog, name));
-  if (!cli.options.json()) cli.out() << fmt::format("catalog   {}\n", catalog.name());
+  if (!cli.options.json()) print_line(cli.out(), fmt::format("catalog   {}", catalog.name()));
   return print_all(cli, found, catalog.name());
 }
 
 }  // namespace
 
 const Command& inspect_command() {
-  static constexpr Command kCommand{"inspect",
-                                    "all that a backend or a file claims",
-                                    kCatalogOptions | kFormatOption,
-                                    inspect,
-                                    "target",
-                                    "an id, a plugin file or a manifest",
-                                    1,
-                                    1};
+  static constexpr Command kCommand{
+      .name = "inspect",
+      .about = "all that a backend or a file claims; nothing is loaded",
+      .options = kCatalogOptions | kFormatOption,
+      .body = inspect,
+      .target = "target",
+      .target_about = "a backend of the catalogue, a plugin file or a manifest",
+      .min_targets = 1,
+      .max_targets = 1,
+      .help =
+          "Example:\n"
+          "  dsakit inspect --catalog sglang flashmla_kv\n",
+      .exit_codes =
+          "0 it can be used; 1 it is broken, or the catalogue has no such backend;\n"
+          "2 usage; 3 the file cannot be read."};
   return kCommand;
 }
 

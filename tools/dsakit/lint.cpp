@@ -1,11 +1,15 @@
 // dsakit lint: whether plugin files and manifests keep the rules. Exit code 1 on any finding.
+#include <algorithm>
+#include <filesystem>
 #include <ostream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "catalog/search.hpp"
 #include "command.hpp"
 #include "host/status.hpp"
+#include "print.hpp"
 #include "report.hpp"
 #include "target.hpp"
 
@@ -24,11 +28,46 @@ std::string summary(const std::vector<Diagnostic>& findings) {
                      warnings == 1 ? "" : "s");
 }
 
+// The file itself, or the files of a folder that lint knows, bytewise by name.
+tl::expected<std::vector<std::string>, Diagnostic> files_of(const std::string& target) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(target, error)) return std::vector<std::string>{target};
+  std::vector<std::string> files;
+  const auto fail = [&target](const std::string& reason) {
+    return tl::unexpected(Diagnostic(Code::E0101).with("file", target).with("reason", reason));
+  };
+  for (const auto& [prefix, suffix] : {std::pair{"", ".json"}, std::pair{"libdsakit_", ".so"}}) {
+    const FolderListing listing = list_folder(target, prefix, suffix);
+    if (!listing.error.empty()) return fail(listing.error);
+    for (const std::string& name : listing.names) {
+      files.push_back((std::filesystem::path(target) / name).string());
+    }
+  }
+  if (files.empty())
+    return fail("the folder holds no manifest (*.json) and no plugin (libdsakit_*.so)");
+  std::ranges::sort(files);
+  return files;
+}
+
+// A folder that cannot be read stands for itself, with the reason.
+std::vector<std::pair<std::string, tl::expected<Target, Diagnostic>>> read_all(
+    const std::vector<std::string>& targets) {
+  std::vector<std::pair<std::string, tl::expected<Target, Diagnostic>>> out;
+  for (const std::string& target : targets) {
+    const auto files = files_of(target);
+    if (!files) {
+      out.emplace_back(target, tl::unexpected(files.error()));
+      continue;
+    }
+    for (const std::string& file : *files) out.emplace_back(file, read_target(file));
+  }
+  return out;
+}
+
 int lint(Cli& cli) {
   Status worst = Status::yes;
   Json files = Json::array();
-  for (const std::string& file : cli.options.targets) {
-    auto target = read_target(file);
+  for (auto& [file, target] : read_all(cli.options.targets)) {
     const std::vector<Diagnostic> findings =
         target ? std::move(target->diagnostics) : std::vector<Diagnostic>{target.error()};
     const Status status = !target            ? Status::environment
@@ -39,7 +78,7 @@ int lint(Cli& cli) {
       files.push_back({{"file", file}, {"diagnostics", diagnostics_json(findings)}});
       continue;
     }
-    cli.out() << fmt::format("{}: {}\n", file, summary(findings));
+    print_line(cli.out(), fmt::format("{}: {}", file, summary(findings)));
     for (const Diagnostic& finding : findings) cli.out() << render_text(finding, cli.style());
   }
   if (cli.options.json()) cli.out() << dump({{"files", std::move(files)}}) << '\n';
@@ -49,14 +88,23 @@ int lint(Cli& cli) {
 }  // namespace
 
 const Command& lint_command() {
-  static constexpr Command kCommand{"lint",
-                                    "check plugin files and manifests",
-                                    kFormatOption,
-                                    lint,
-                                    "files",
-                                    "plugin files, or manifests (*.json)",
-                                    1,
-                                    kAnyNumber};
+  static constexpr Command kCommand{
+      .name = "lint",
+      .about = "check plugin files and manifests",
+      .options = kFormatOption,
+      .body = lint,
+      .target = "files",
+      .target_about = "plugin files, manifests (*.json), or folders of them",
+      .min_targets = 1,
+      .max_targets = kAnyNumber,
+      .help =
+          "In a folder the files *.json and libdsakit_*.so are checked, not those of its folders.\n"
+          "\n"
+          "Example:\n"
+          "  dsakit lint my-backends plugin.so\n",
+      .exit_codes =
+          "0 no finding; 1 any finding, be it an error or a warning; 2 usage;\n"
+          "3 a file cannot be read, or a folder holds none."};
   return kCommand;
 }
 

@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "host/status.hpp"
 #include "manifest/arch.hpp"
+#include "print.hpp"
 #include "report.hpp"
 #include "table.hpp"
 
@@ -85,7 +86,7 @@ void print_backends(const Cli& cli, const Catalog& catalog,
     table.add({entry.manifest->id, version_of(*entry.manifest), phases_of(reach), devices_of(reach),
                entry.manifest->summary});
   }
-  cli.out() << fmt::format("catalog   {}\n", catalog.name());
+  print_line(cli.out(), fmt::format("catalog   {}", catalog.name()));
   if (!table.empty()) cli.out() << '\n' << table.text();
   if (other > 0 && !cli.options.why) {
     cli.out() << fmt::format("\n{} more file{} not used; --why says why\n", other,
@@ -99,7 +100,7 @@ void print_why(const Cli& cli, const Catalog& catalog) {
   if (!searched.empty()) cli.out() << "\nsearched, in this order\n" << searched.text(2);
   if (!catalog.entries().empty()) cli.out() << "\nfiles\n";
   for (const CatalogEntry& entry : catalog.entries()) {
-    cli.out() << fmt::format("  {}  {}\n", entry.file, entry_status_name(entry.status));
+    print_line(cli.out(), fmt::format("  {}  {}", entry.file, entry_status_name(entry.status)));
     if (entry.status == EntryStatus::disabled)
       cli.out() << "   = note: DSAKIT_BACKENDS_DISABLE names its id\n";
     for (const Diagnostic& diagnostic : entry.diagnostics)
@@ -125,8 +126,12 @@ int list(Cli& cli) {
 }  // namespace
 
 const Command& list_command() {
-  static constexpr Command kCommand{"list", "the backends of a catalogue",
-                                    kWhyOption | kCatalogOptions | kFormatOption, list};
+  static constexpr Command kCommand{
+      .name = "list",
+      .about = "the backends of a catalogue",
+      .options = kWhyOption | kCatalogOptions | kFormatOption,
+      .body = list,
+      .exit_codes = "0 there is a backend, 2 usage, 3 there is none."};
   return kCommand;
 }
 

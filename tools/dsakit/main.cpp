@@ -1,15 +1,34 @@
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "cli.hpp"
+#include "diag/printable.hpp"
 #include "host/status.hpp"
 
+namespace {
+
+// A closed standard stream would hand its number to the next file that is opened. A descriptor on
+// which its use fails takes the place, so that the failure is noticed.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) != -1) continue;
+    const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened != stream) std::exit(static_cast<int>(dsakit::Status::environment));
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  occupy_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write like any other
   try {
     std::ios::sync_with_stdio(false);
     dsakit::Environment environment = dsakit::read_environment();
@@ -20,7 +39,7 @@ int main(int argc, char** argv) {
                             {std::move(environment), [] { return dsakit::detect_devices(); },
                              std::cin, std::cout, std::cerr, color, color_err});
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "dsakit: %s\n", error.what());
+    std::cerr << "dsakit: " << dsakit::printable(error.what()) << '\n';
     return static_cast<int>(dsakit::Status::environment);
   }
 }

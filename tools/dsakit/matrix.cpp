@@ -23,13 +23,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // What one backend does on one device under one dtype.
-struct Cell {
+struct Served {
   std::array<bool, 3> phases{};
   std::array<bool, 3> by_name_only{};
   std::set<std::string> levels;
 };
-using Cells =
-    std::map<std::string, std::map<std::string, std::map<std::string, Cell>>>;  // device, id, dtype
+using Cells = std::map<std::string,
+                       std::map<std::string, std::map<std::string, Served>>>;  // device, id, dtype
 
 // Everything that the user did not say is unknown: the matrix shows what some request can use.
 Request open_request(Request request, const DimensionTable& dims) {
@@ -46,7 +46,7 @@ void judge(const Advisor& advisor, const Policy& policy, const Request& request,
   const Explanation explanation = advisor.catalog().solver().explain(request, policy);
   for (const RowVerdict& row : explanation.evaluation) {
     if (row.state == RowVerdict::State::reject) continue;
-    Cell& cell = cells[device][row.backend][dtype];
+    Served& cell = cells[device][row.backend][dtype];
     const std::size_t phase = index(row.phase);
     cell.by_name_only[phase] = row.rank == 0 && (!cell.phases[phase] || cell.by_name_only[phase]);
     cell.phases[phase] = true;
@@ -74,9 +74,10 @@ tl::expected<Cells, Diagnostic> fill(const Cli& cli, const Advisor& advisor, con
 }
 
 // "bf16 PD", "fp8_e4m3 pDM": a small letter is a phase that must be asked for by name.
-std::string cell_text(const std::map<std::string, Cell>& by_dtype, bool with_levels) {
+std::vector<std::string> cell_lines(const std::map<std::string, Served>& by_dtype,
+                                    bool with_levels) {
   static constexpr char kLetters[] = {'P', 'D', 'M'};
-  std::string out;
+  std::vector<std::string> out;
   for (const auto& [dtype, cell] : by_dtype) {
     std::string letters;
     for (std::size_t phase = 0; phase < cell.phases.size(); ++phase) {
@@ -84,10 +85,11 @@ std::string cell_text(const std::map<std::string, Cell>& by_dtype, bool with_lev
       letters += cell.by_name_only[phase] ? static_cast<char>(kLetters[phase] - 'A' + 'a')
                                           : kLetters[phase];
     }
-    out += fmt::format("{}{} {}", out.empty() ? "" : "\n", dtype, letters);
-    if (with_levels) out += fmt::format(" {}", fmt::join(cell.levels, "/"));
+    out.push_back(fmt::format("{} {}", dtype, letters));
+    if (with_levels) out.back() += fmt::format(" {}", fmt::join(cell.levels, "/"));
   }
-  return out.empty() ? "-" : out;
+  if (out.empty()) out.emplace_back("-");
+  return out;
 }
 
 std::set<std::string> all_levels(const Cells& cells) {
@@ -115,12 +117,12 @@ std::vector<std::string> serving_ids(const Catalog& catalog, const Cells& cells)
 Table make_table(const std::vector<std::string>& ids, Cells& cells, bool with_levels,
                  const std::vector<std::string>& devices) {
   Table::Row header{"device"};
-  header.insert(header.end(), ids.begin(), ids.end());
+  for (const std::string& id : ids) header.emplace_back(id);
   Table table(header);
   for (const std::string& device : devices) {
     if (!cells.contains(device)) continue;
     Table::Row row{device};
-    for (const std::string& id : ids) row.push_back(cell_text(cells[device][id], with_levels));
+    for (const std::string& id : ids) row.emplace_back(cell_lines(cells[device][id], with_levels));
     table.add(std::move(row));
   }
   return table;
@@ -149,10 +151,11 @@ void print_text(const Cli& cli, const Catalog& catalog, const std::vector<std::s
     lines.push_back(fmt::format("served by none: {}", fmt::join(unserved, ", ")));
   if (!idle.empty()) lines.push_back(fmt::format("serve none of these: {}", fmt::join(idle, ", ")));
   std::ostream& out = cli.out();
-  out << (markdown ? fmt::format("Catalogue `{}`\n\n", catalog.name())
-                   : fmt::format("catalog   {}\n\n", catalog.name()));
+  print_line(out, markdown ? fmt::format("Catalogue `{}`", catalog.name())
+                           : fmt::format("catalog   {}", catalog.name()));
+  out << '\n';
   if (!table.empty()) out << (markdown ? table.markdown() : table.text()) << '\n';
-  for (const std::string& line : lines) out << line << (markdown ? "  \n" : "\n");
+  for (const std::string& line : lines) print_line(out, line + (markdown ? "  " : ""));
 }
 
 Json cells_json(const Cells& cells) {
@@ -207,8 +210,18 @@ int matrix(Cli& cli) {
 }  // namespace
 
 const Command& matrix_command() {
-  static constexpr Command kCommand{"matrix", "backends by device, phases, KV dtypes and evidence",
-                                    kQuestionOptions | kCatalogOptions | kMarkdownOption, matrix};
+  static constexpr Command kCommand{
+      .name = "matrix",
+      .about = "which backend serves which device, in which phases, with which KV dtypes",
+      .options = kQuestionOptions | kCatalogOptions | kMarkdownOption,
+      .body = matrix,
+      .help =
+          "What you leave out is open: a cell says that some request can use the backend there.\n"
+          "Without --device all known devices are shown.\n"
+          "\n"
+          "Example:\n"
+          "  dsakit matrix --catalog sglang --model-family glm_moe_dsa --hisparse\n",
+      .exit_codes = "0 some cell is served, 1 none, 2 usage, 3 the catalogue cannot be read."};
   return kCommand;
 }
 

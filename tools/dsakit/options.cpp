@@ -1,59 +1,110 @@
 #include "parser.hpp"
 
 #include <limits>
+#include <memory>
+#include <type_traits>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "host/advisor.hpp"
 #include "vocabulary.hpp"
 
 namespace dsakit::cli {
 namespace {
 
-void add_format_option(CLI::App& command, Options& options, bool markdown) {
+// Help without the parser's remarks about validators and excluded options.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string out = option->get_type_size() == 0 ? "" : " " + option->get_type_name();
+    if (option->get_expected_max() > 1 && !option->get_positional()) out += " ...";
+    return out;
+  }
+  std::string make_option_usage(const CLI::Option* option) const override {
+    std::string out = make_option_name(option, true);
+    if (option->get_expected_max() > 1) out += "...";
+    return option->get_required() ? out : "[" + out + "]";
+  }
+};
+
+// An option that is given wants something behind it: --device "" is a mistake, not a default.
+std::string refuse_empty(const std::string& value) {
+  return value.empty() ? "needs a value, found an empty one" : "";
+}
+
+const CLI::Validator& not_empty() {
+  static const CLI::Validator kCheck([](std::string& value) { return refuse_empty(value); }, "");
+  return kCheck;
+}
+
+void add_format_option(CLI::App& command, const Command& about, Options& options) {
   std::vector<std::string> formats{"text", "json"};
-  if (markdown) formats.emplace_back("markdown");
-  command.add_option("--format", options.format, "how to print")->check(CLI::IsMember(formats));
+  if (about.options & kMarkdownOption) formats.emplace_back("markdown");
+  CLI::IsMember one_of(formats);
+  one_of.description("");
+  command
+      .add_option("--format", options.format,
+                  fmt::format("how to print (default {})", about.default_format))
+      ->type_name(fmt::format("{}", fmt::join(formats, "|")))
+      ->check(one_of);
 }
 
 void add_catalog_options(CLI::App& command, Options& options) {
-  const auto add = [&command](const char* name, auto& value, const char* type, const char* about) {
-    command.add_option(name, value, about)->type_name(type)->allow_extra_args(false);
+  const auto add = [&command](const char* name, auto& value, const char* type,
+                              const std::string& about) {
+    command.add_option(name, value, about)
+        ->type_name(type)
+        ->allow_extra_args(false)
+        ->check(not_empty());
   };
+  const std::string names = fmt::format("{}", fmt::join(catalog_names(), ", "));
   add("--catalog", options.catalog, "NAME|FOLDER",
-      "which backends: a name or a folder of manifest JSON files (default local)");
-  add("--plugin-dir", options.plugin_dirs, "FOLDER", "search this folder first; may be repeated");
+      fmt::format("which backends: {} or a folder of manifest JSON files (default {})", names,
+                  options.catalog));
+  add("--plugin-dir", options.plugin_dirs, "FOLDER",
+      "search this folder for plugins first; may be repeated");
 }
 
 void add_question_options(CLI::App& command, Options& options) {
   CLI::Range positive(1, std::numeric_limits<int>::max());
   positive.description("");
   const auto add = [&command](const char* name, auto& value, const char* type, const char* about) {
-    return command.add_option(name, value, about)->type_name(type)->allow_extra_args(false);
+    CLI::Option* option = command.add_option(name, value, about);
+    option->type_name(type)->allow_extra_args(false);
+    if constexpr (!std::is_same_v<decltype(value), std::optional<int>&>) option->check(not_empty());
+    return option;
   };
-  add("--model-config", options.model_config, "FILE", "the model's config.json");
+  add("--model-config", options.model_config, "FILE", "the model's config.json (a file)");
   add("--model-family", options.model_family, "FAMILY",
       "the model's family, where its architecture is unknown or no file is given");
   add("--device", options.device, "DEVICE",
-      "plan for this device (default: the devices found here, then cpu)");
+      "plan for this device (default: the first found here that can be served, cpu last)");
   add("--kv-cache-dtype", options.kv_dtype, "DTYPE", "auto or a KV-cache dtype (default auto)");
-  add("--prefill-backend", options.prefill, "ID[,ID]", "an id, or a list that may end in auto");
+  add("--prefill-backend", options.prefill, "ID[,ID]",
+      "serve prefill with this backend; a list is tried in order and may end in auto");
   add("--decode-backend", options.decode, "ID[,ID]", "the same for decode");
   add("--mtp-backend", options.mtp_backend, "ID[,ID]", "the same for mtp; implies --mtp");
-  command.add_flag("--mtp", options.mtp, "also verify drafts: the session gets an mtp phase");
-  command.add_flag("--hisparse", options.hisparse, "the engine uses HiSparse");
+  add("--phases", options.phases, "PHASE[,PHASE]",
+      "what must be served: prefill, decode, mtp (default prefill,decode)");
+  command.add_flag("--mtp", options.mtp, "also verify drafts: adds the phase mtp");
+  command.add_flag("--hisparse", options.hisparse,
+                   "the engine uses HiSparse (short for --feature hisparse)");
   add("--page-size", options.page_size, "N", "tokens per page of the KV cache")->check(positive);
   add("--tp", options.tp, "N", "ranks that share the model's heads")->check(positive);
   add("--feature", options.features, "NAME", "a feature the engine uses; may be repeated");
-  add("--set", options.set, "DIM=VALUE", "any dimension; null = unknown; may be repeated");
+  add("--set", options.set, "DIM=VALUE",
+      "any dimension (listed below); a list is a,b; null is unknown; may be repeated");
   add("--request", options.request, "JSON", "a request as one object; other options win over it");
-  add("--policy", options.policy, "FILE", "JSON with prefer, deny, kv_dtype");
+  add("--policy", options.policy, "FILE", "JSON with prefer, deny, kv_dtype (docs/settings.md)");
 }
 
 void add_requests_option(CLI::App& command, Options& options) {
   CLI::Option* requests =
       command.add_option("--requests", options.requests,
-                         "a file of requests, one JSON object a line; - reads standard input");
-  requests->type_name("FILE");
+                         "a file of requests, one JSON object a line; - reads standard input; not "
+                         "with options that describe one request");
+  requests->type_name("FILE")->check(not_empty());
   for (CLI::Option* other : command.get_options()) {
     const std::string name = other->get_name();
     if (name != "--requests" && name != "--help" && name != "--format" && name != "--catalog" &&
@@ -67,9 +118,11 @@ void add_requests_option(CLI::App& command, Options& options) {
 
 void add_command(CLI::App& app, const Command& command, Cli& cli) {
   CLI::App& sub = *app.add_subcommand(command.name, command.about);
+  sub.formatter(std::make_shared<HelpFormatter>());
   if (command.target) {
     sub.add_option(command.target, cli.options.targets, command.target_about)
         ->expected(command.min_targets, command.max_targets)
+        ->type_name("")
         ->required(command.min_targets > 0);
   }
   if (command.options & kWhyOption) {
@@ -78,10 +131,18 @@ void add_command(CLI::App& app, const Command& command, Cli& cli) {
   if (command.options & kQuestionOptions) add_question_options(sub, cli.options);
   if (command.options & kCatalogOptions) add_catalog_options(sub, cli.options);
   if (command.options & (kFormatOption | kMarkdownOption)) {
-    add_format_option(sub, cli.options, (command.options & kMarkdownOption) != 0);
+    add_format_option(sub, command, cli.options);
   }
   if (command.options & kRequestsOption) add_requests_option(sub, cli.options);
-  if (command.options & kQuestionOptions) sub.footer([&cli] { return vocabulary(cli); });
+  sub.footer("");  // the program's own is for the program's help
+  sub.footer([&cli, &command] {
+    std::string out;
+    if (command.help) out += fmt::format("{}\n", command.help);
+    if (command.exit_codes) out += fmt::format("Exit codes: {}\n", command.exit_codes);
+    if (command.options & kQuestionOptions) out += "\n" + vocabulary(cli);
+    if (out.ends_with('\n')) out.pop_back();  // the parser adds one
+    return out;
+  });
 }
 
 }  // namespace dsakit::cli

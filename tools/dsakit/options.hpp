@@ -16,6 +16,7 @@ struct Options {
 
   std::optional<std::string> policy, model_config, model_family, device, kv_dtype;
   std::optional<std::string> prefill, decode, mtp_backend;
+  std::optional<std::string> phases;  // a comma list
   bool mtp = false, hisparse = false;
   std::optional<int> page_size, tp;
   std::vector<std::string> features, set;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "diag/printable.hpp"
 #include "manifest/arch.hpp"
 #include "manifest/schema.hpp"
 #include "table.hpp"
@@ -45,7 +46,8 @@ std::string request_text(const Request& request, const DimensionTable& dims) {
   if (parts.empty()) parts.emplace_back("nothing is known");
   std::string out;
   std::size_t width = 0;
-  for (const std::string& part : parts) {
+  for (const std::string& raw : parts) {
+    const std::string part = printable(raw);
     if (width > 0 && width + part.size() + 3 > kLineWidth) {
       out += "\n          ";
       width = 0;
@@ -114,7 +116,7 @@ void print_suggestions(std::ostream& out, const Answer& answer) {
         std::any_of(answer.diagnostics.begin(), answer.diagnostics.end(), [&](const auto& d) {
           return std::find(d.helps.begin(), d.helps.end(), suggestion.text) != d.helps.end();
         });
-    if (!said) out << fmt::format("   = help: {}\n", suggestion.text);
+    if (!said) print_line(out, fmt::format("   = help: {}", suggestion.text));
   }
 }
 
@@ -155,17 +157,18 @@ bool nearer(const RowVerdict& a, const RowVerdict& b) {
   return a.rank > b.rank;
 }
 
-std::string verdict_text(const DimensionTable& dims, const RowVerdict& row) {
-  if (row.denied) return "denied by policy";
+std::vector<std::string> verdict_lines(const DimensionTable& dims, const RowVerdict& row) {
+  if (row.denied) return {"denied by policy"};
   if (row.state == RowVerdict::State::reject) {
-    std::string out = fmt::format("no, row {}", row.row);
-    for (const FailedCondition& failed : row.failed) out += "\n  " + failure_text(dims, failed);
+    std::vector<std::string> out{fmt::format("no, row {}", row.row)};
+    for (const FailedCondition& failed : row.failed)
+      out.push_back("  " + failure_text(dims, failed));
     return out;
   }
-  std::string out = row.rank == 0 ? "by name only" : fmt::format("yes, rank {}", row.rank);
-  out += fmt::format(", row {}", row.row);
+  const std::string yes = row.rank == 0 ? "by name only" : fmt::format("yes, rank {}", row.rank);
+  std::vector<std::string> out{fmt::format("{}, row {}", yes, row.row)};
   if (row.state == RowVerdict::State::accept_if) {
-    out += fmt::format("\n  needs {}", obligations_text(dims, row));
+    out.push_back(fmt::format("  needs {}", obligations_text(dims, row)));
   }
   return out;
 }
@@ -201,11 +204,23 @@ std::array<const RowVerdict*, 3> nearest_rows(const Explanation& explanation,
   return best;
 }
 
+// Under which KV dtype the rows were judged, where the request leaves that to the policy.
+std::string judged_text(const Answer& answer, const Request& request) {
+  const auto dtype = request.values.find("kv_dtype");
+  if (dtype == request.values.end() || dtype->second != Value(Token("auto"))) return "";
+  if (!answer.ok()) return ", judged with every kv_dtype that auto tries";
+  return fmt::format(", judged with kv_dtype {} (chosen)", answer.kv_dtype);
+}
+
 // Phases about which the same is to be said share a line.
 void print_backends(std::ostream& out, const Explanation& explanation, const Request& request,
                     const Catalog& catalog) {
   const DimensionTable& dims = catalog.solver().dimensions();
-  std::vector<Table::Row> rows;
+  struct Line {
+    std::string name, phases, level;
+    std::vector<std::string> verdict;
+  };
+  std::vector<Line> lines;
   for (const std::string& id : catalog.solver().ids()) {
     const CatalogEntry* entry = catalog.find(id);
     std::string name = id;
@@ -215,22 +230,29 @@ void print_backends(std::ostream& out, const Explanation& explanation, const Req
       const std::string level =
           serves ? evidence_level(*entry->manifest, row->row, device_of(request)) : "";
       const std::string phase(phase_name(row->phase));
-      const std::string text = verdict_text(dims, *row);
-      if (name.empty() && rows.back()[2] == level && rows.back()[3] == text) {
-        rows.back()[1] += " " + phase;
+      const auto verdict = verdict_lines(dims, *row);
+      if (name.empty() && lines.back().level == level && lines.back().verdict == verdict) {
+        lines.back().phases += " " + phase;
         continue;
       }
-      rows.push_back({name, phase, level, text});
+      lines.push_back({name, phase, level, verdict});
       name.clear();
     }
   }
-  if (rows.empty()) return;
+  if (lines.empty()) return;
   Table table({"", "", "", ""});
-  for (Table::Row& row : rows) table.add(std::move(row));
-  out << "\nbackends  each with the row that comes nearest\n" << table.text(10);
+  for (const Line& line : lines) table.add({line.name, line.phases, line.level, line.verdict});
+  out << '\n';
+  print_line(out, "backends  each with the row that comes nearest" +
+                      judged_text(explanation.answer, request));
+  out << table.text(10);
 }
 
 }  // namespace
+
+void print_line(std::ostream& out, std::string_view text) {
+  out << printable(text) << '\n';
+}
 
 std::string evidence_level(const Manifest& manifest, const std::string& row,
                            const std::string& device) {
@@ -275,10 +297,10 @@ std::string wanted_text(const std::string& text) {
 
 void print_answer(std::ostream& out, const Answer& answer, const Request& request,
                   const Catalog& catalog, TextStyle style) {
-  out << fmt::format("catalog   {}\n", answer.catalog);
+  print_line(out, fmt::format("catalog   {}", answer.catalog));
   out << fmt::format("request   {}\n", request_text(request, catalog.solver().dimensions()));
   if (const std::string typed = typed_text(request); !typed.empty())
-    out << fmt::format("typed     {}\n", typed);
+    print_line(out, fmt::format("typed     {}", typed));
   if (answer.ok()) {
     out << fmt::format("answer    {}\n", bold("yes", style, "1;32"));
     print_session(out, answer, request, catalog);
@@ -295,7 +317,8 @@ void print_explanation(std::ostream& out, const Explanation& explanation, const 
   print_answer(out, explanation.answer, request, catalog, style);
   if (explanation.answer.verdict == Answer::Verdict::error) return;
   if (const std::string why = why_chosen(explanation, request); !why.empty()) {
-    out << fmt::format("\nwhy       {}\n", why);
+    out << '\n';
+    print_line(out, fmt::format("why       {}", why));
   }
   print_sessions(out, explanation.allowed);
   print_backends(out, explanation, request, catalog);

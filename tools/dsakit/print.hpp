@@ -4,6 +4,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "catalog/catalog.hpp"
 #include "diag/render.hpp"
@@ -11,6 +12,10 @@
 #include "solver/request.hpp"
 
 namespace dsakit::cli {
+
+// One line of text of which a part may come from anywhere (a manifest, a file name, the command
+// line), made printable.
+void print_line(std::ostream& out, std::string_view text);
 
 // "catalog", "request", "answer" and what follows from them.
 void print_answer(std::ostream& out, const Answer& answer, const Request& request,

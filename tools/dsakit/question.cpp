@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -54,7 +55,9 @@ class Asker {
   }
 
   bool names_device() const {
-    const auto sets_arch = [](const std::string& text) { return text.starts_with("arch="); };
+    const auto sets_arch = [](const std::string& text) {
+      return text.starts_with("arch=") || text.starts_with("platform=");
+    };
     return options_.device || (options_.request && !options_.model_config) ||
            base_.values.contains("arch") ||
            std::any_of(options_.set.begin(), options_.set.end(), sets_arch);
@@ -64,8 +67,9 @@ class Asker {
     auto made = make_request(model_, request_options(target));
     if (!made) return made;
     Request request = merge(std::move(*made));
+    if (auto done = add_phases(request); !done) return tl::unexpected(std::move(done.error()));
     for (const std::string& assignment : options_.set) {
-      if (auto done = assign(assignment, request); !done)
+      if (auto done = assign(assignment, target, request); !done)
         return tl::unexpected(std::move(done.error()));
     }
     apply_preferences(request, advisor_.options().environment, advisor_.options().user);
@@ -175,8 +179,50 @@ class Asker {
     set->assign(all.begin(), all.end());
   }
 
+  // The option that says the same as --set KEY=…; nowhere if none was typed.
+  Origin said_by_option(const std::string& key, const Target& target) const {
+    if (key == "arch" || key == "platform") {
+      return options_.device && !target.device.empty() ? target.origin : kNowhere;
+    }
+    if (key == "heads" && options_.tp) return typed("--tp", std::to_string(*options_.tp));
+    if (key == "phases") {
+      return options_.phases ? typed("--phases", *options_.phases)
+             : options_.mtp  ? typed("--mtp")
+                             : kNowhere;
+    }
+    for (const auto& [name, option, value] :
+         {std::tuple{"prefill", "--prefill-backend", &options_.prefill},
+          std::tuple{"decode", "--decode-backend", &options_.decode},
+          std::tuple{"mtp", "--mtp-backend", &options_.mtp_backend}}) {
+      if (key == name) return *value ? typed(option, **value) : kNowhere;
+    }
+    const auto flags = typed_origins();
+    const auto flag = flags.find(key);
+    return flag == flags.end() ? kNowhere : flag->second;
+  }
+
+  tl::expected<void, Diagnostic> add_phases(Request& request) const {
+    if (!options_.phases) return {};
+    auto parsed = parse_assignment("phases", *options_.phases);
+    if (!parsed) {
+      return tl::unexpected(std::move(parsed.error()).from(typed("--phases", *options_.phases)));
+    }
+    request.prefill = parsed->prefill;
+    request.decode = parsed->decode;
+    request.mtp = parsed->mtp || options_.mtp;
+    return {};
+  }
+
+  tl::expected<Request, Diagnostic> parse_assignment(const std::string& key,
+                                                     const std::string& value) const {
+    json object;
+    object[key] = spelled(key, value);
+    return parse(object.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+
   // --set dim=value, spelled as the dimension's type wants it.
-  tl::expected<void, Diagnostic> assign(const std::string& assignment, Request& request) const {
+  tl::expected<void, Diagnostic> assign(const std::string& assignment, const Target& target,
+                                        Request& request) const {
     const Origin origin = typed("--set", assignment);
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -185,9 +231,14 @@ class Asker {
                                 .from(origin));
     }
     const std::string key = assignment.substr(0, equals);
-    json object;
-    object[key] = spelled(key, assignment.substr(equals + 1));
-    auto parsed = parse(object.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (const Origin other = said_by_option(key, target); !other.text.empty()) {
+      return tl::unexpected(
+          Diagnostic(Code::E0407)
+              .with("reason", fmt::format("`{}` is said twice, and one would be dropped", key))
+              .from(other)
+              .from(origin));
+    }
+    auto parsed = parse_assignment(key, assignment.substr(equals + 1));
     if (!parsed) return tl::unexpected(std::move(parsed.error()).from(origin));
     for (auto& [dim, value] : parsed->values) {
       request.values[dim] = std::move(value);
@@ -240,15 +291,16 @@ Target detected_target(const DetectedDevice& device) {
           device.driver};
 }
 
-std::vector<Target> detected_targets(const Cli& cli, std::vector<Diagnostic>& skipped) {
+std::vector<Target> detected_targets(const Cli& cli, Question& question) {
   std::vector<Target> targets;
   std::set<std::string> seen;
   for (const DetectedDevice& device : cli.surroundings().detect().devices) {
     if (!seen.insert(device.device).second) continue;
     if (const auto known = device_or_error(device.device); !known) {
-      skipped.push_back(device_not_used(device.device, known.error()));
+      question.skipped.push_back(device_not_used(device.device, known.error()));
       continue;
     }
+    question.found.push_back(fmt::format("{} ({})", device.device, device.name));
     targets.push_back(detected_target(device));
   }
   return targets;
@@ -258,6 +310,13 @@ std::vector<Target> detected_targets(const Cli& cli, std::vector<Diagnostic>& sk
 
 Diagnostic device_not_used(const std::string& device, const Diagnostic& reason) {
   return Diagnostic(Code::W0607).with("device", device).with("reason", headline(reason));
+}
+
+Diagnostic planned_for(const std::string& device, const Question& question) {
+  return Diagnostic(Code::W0609)
+      .with("device", device)
+      .note(fmt::format("found on this machine: {}", fmt::join(question.found, ", ")))
+      .note("--device NAME plans for another machine; --help lists the names");
 }
 
 tl::expected<Request, Diagnostic> make_request_for(const Cli& cli, const Advisor& advisor,
@@ -277,7 +336,7 @@ tl::expected<Question, Diagnostic> make_question(const Cli& cli, const Advisor& 
   } else if (asker.names_device()) {
     targets.push_back({});
   } else {
-    targets = detected_targets(cli, question.skipped);
+    targets = detected_targets(cli, question);
   }
   for (const Target& target : targets) {
     auto request = asker.build(target);

@@ -22,6 +22,8 @@ struct Candidate {
 struct Question {
   std::vector<Candidate> candidates;  // at least one
   std::vector<Diagnostic> skipped;    // devices found here that dsakit does not know (W0607)
+  std::vector<std::string> found;     // devices of this machine, if they were taken for want of
+                                      // another; "sm_90 (NVIDIA H200)"
 };
 
 // Without --device and without a request that names one: a candidate for each device found here,
@@ -31,6 +33,9 @@ tl::expected<Question, Diagnostic> make_question(const Cli& cli, const Advisor& 
 // As make_question() for this device only; empty: the device stays unknown.
 tl::expected<Request, Diagnostic> make_request_for(const Cli& cli, const Advisor& advisor,
                                                    const std::string& device);
+
+// W0609: for which device a catalogue that only plans was asked, since none was named.
+Diagnostic planned_for(const std::string& device, const Question& question);
 
 // W0607: why a device is not used.
 Diagnostic device_not_used(const std::string& device, const Diagnostic& reason);

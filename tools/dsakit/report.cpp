@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +29,12 @@ std::map<std::string, Reach> reach_of_backends(const Solver& solver) {
     }
   }
   return out;
+}
+
+bool is_manifest_only(const Catalog& catalog) {
+  const auto& entries = catalog.entries();
+  return !entries.empty() &&
+         std::ranges::none_of(entries, [](const auto& entry) { return entry.plugin.has_value(); });
 }
 
 std::string version_of(const Manifest& manifest) {

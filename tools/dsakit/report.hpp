@@ -23,6 +23,9 @@ struct Reach {
 
 std::map<std::string, Reach> reach_of_backends(const Solver& solver);
 
+// Whether the catalogue has backends, and only their manifests: good for planning, nothing to load.
+bool is_manifest_only(const Catalog& catalog);
+
 std::string version_of(const Manifest& manifest);  // "1.0.0"
 
 nlohmann::ordered_json diagnostics_json(std::span<const Diagnostic> diagnostics);

@@ -5,9 +5,15 @@ namespace dsakit::cli {
 
 const Command& validate_command() {
   static constexpr Command kCommand{
-      "validate", "check backends that you name, alone or as a pair",
-      kQuestionOptions | kCatalogOptions | kFormatOption,
-      [](Cli& cli) { return print_projection(cli, &Advisor::validate); }};
+      .name = "validate",
+      .about = "check backends that you name, alone or as a pair",
+      .options = kQuestionOptions | kCatalogOptions | kFormatOption,
+      .body = [](Cli& cli) { return print_projection(cli, &Advisor::validate); },
+      .help =
+          "Example:\n"
+          "  dsakit validate --catalog sglang --model-config config.json --device sm_90 \\\n"
+          "      --kv-cache-dtype bf16 --decode-backend flashmla_sparse\n",
+      .exit_codes = kAnswerExitCodes};
   return kCommand;
 }
 

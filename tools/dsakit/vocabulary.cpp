@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "device/model_config.hpp"
+#include "diag/printable.hpp"
 #include "manifest/arch.hpp"
 
 namespace dsakit::cli {
@@ -51,7 +52,7 @@ std::vector<std::string> with_spellings(const std::vector<std::string>& tokens) 
 }
 
 std::string machine_note(const std::vector<std::string>& devices) {
-  return fmt::format("  (* = usable on {})\n", fmt::join(devices, ", "));
+  return printable(fmt::format("  (* = usable on {})", fmt::join(devices, ", "))) + "\n";
 }
 
 // The ids of a phase; those that a device of this machine can use carry a star.
@@ -72,6 +73,28 @@ std::vector<std::string> marked_ids(const Solver& solver, Phase phase,
   return out;
 }
 
+std::string backends_by_phase(const Cli& cli, const Catalog& catalog) {
+  std::vector<std::string> here;
+  for (const DetectedDevice& device : cli.surroundings().detect().devices) {
+    if (std::find(here.begin(), here.end(), device.device) == here.end())
+      here.push_back(device.device);
+  }
+  std::string out;
+  for (const Phase phase : kPhases) {
+    out += wrapped(std::string(phase_name(phase)), marked_ids(catalog.solver(), phase, here));
+  }
+  return out + machine_note(here);
+}
+
+std::string no_backend(const Catalog& catalog) {
+  std::vector<std::string> others = catalog_names();
+  std::erase(others, catalog.name());
+  return fmt::format(
+      "  no backend was found (`dsakit doctor` says where was searched);\n"
+      "  --catalog {} --help lists the backends, KV dtypes and features of another catalogue\n",
+      fmt::join(others, "|"));
+}
+
 }  // namespace
 
 std::vector<std::string> declared_values(const Catalog& catalog, const std::string& dim) {
@@ -85,25 +108,20 @@ std::vector<std::string> declared_values(const Catalog& catalog, const std::stri
 }
 
 std::string vocabulary(const Cli& cli) {
-  std::string out = fmt::format("What catalogue `{}` knows:\n", cli.options.catalog);
+  std::string out = fmt::format("What catalogue `{}` knows:\n", printable(cli.options.catalog));
   const auto advisor = cli.open_advisor();
   if (!advisor) return out + render_text(advisor.error());
   const Catalog& catalog = advisor->catalog();
-  std::vector<std::string> here;
-  for (const DetectedDevice& device : cli.surroundings().detect().devices) {
-    if (std::find(here.begin(), here.end(), device.device) == here.end())
-      here.push_back(device.device);
-  }
-  for (const Phase phase : kPhases) {
-    out += wrapped(std::string(phase_name(phase)), marked_ids(catalog.solver(), phase, here));
-  }
-  out += machine_note(here);
+  const bool empty = catalog.solver().ids().empty();
+  out += empty ? no_backend(catalog) : backends_by_phase(cli, catalog);
   std::vector<std::string> devices;
   for (const KnownDevice& device : known_devices()) devices.emplace_back(device.name);
   out += wrapped("devices", devices);
-  out += wrapped("kv dtypes", with_spellings(declared_values(catalog, "kv_dtype")));
-  out += wrapped("features", declared_values(catalog, "features"));
-  out += wrapped("families", declared_values(catalog, "model_family"));
+  if (!empty) {
+    out += wrapped("kv dtypes", with_spellings(declared_values(catalog, "kv_dtype")));
+    out += wrapped("features", declared_values(catalog, "features"));
+    out += wrapped("families", declared_values(catalog, "model_family"));
+  }
   std::vector<std::string> dims = catalog.solver().dimensions().names();
   std::erase(dims, "phase");
   return out + wrapped("--set", dims);
