@@ -160,6 +160,7 @@ std::shared_ptr<const Catalog> CatalogBuilder::finish(const std::vector<std::str
     Diagnostic nothing(Code::W0114);
     for (const SearchDir& dir : catalog_->searched_)
       nothing.evidence.push_back({dir.path, dir.state});
+    nothing.notes.emplace_back("`dsakit help W0114` says what to do, also without any plugin");
     add_diagnostic(std::move(nothing));
   }
   return std::move(catalog_);
