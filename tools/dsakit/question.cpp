@@ -1,6 +1,7 @@
 #include "question.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -20,6 +21,13 @@ const Origin kNowhere{};
 
 Origin typed(const std::string& option, const std::string& value = "") {
   return {value.empty() ? option : option + " " + value, "command line"};
+}
+
+Diagnostic said_twice(const std::string& key, const Origin& first, const Origin& second) {
+  return Diagnostic(Code::E0407)
+      .with("reason", fmt::format("`{}` is said twice, and one would be dropped", key))
+      .from(first)
+      .from(second);
 }
 
 // Where a candidate's device comes from.
@@ -51,16 +59,20 @@ class Asker {
       model_.is_dsa = true;
       model_.family = options_.model_family.value_or("");
     }
+    if (auto once = refuse_repeats(); !once) return once;
     return read_request();
   }
 
   bool names_device() const {
+    return options_.device || (options_.request && !options_.model_config) || sets_device();
+  }
+
+  // Whether --set or --request say what the device is.
+  bool sets_device() const {
     const auto sets_arch = [](const std::string& text) {
       return text.starts_with("arch=") || text.starts_with("platform=");
     };
-    return options_.device || (options_.request && !options_.model_config) ||
-           base_.values.contains("arch") ||
-           std::any_of(options_.set.begin(), options_.set.end(), sets_arch);
+    return base_.values.contains("arch") || std::ranges::any_of(options_.set, sets_arch);
   }
 
   tl::expected<Request, Diagnostic> build(const Target& target) const {
@@ -220,6 +232,17 @@ class Asker {
     return parse(object.dump(-1, ' ', false, json::error_handler_t::replace));
   }
 
+  tl::expected<void, Diagnostic> refuse_repeats() const {
+    std::map<std::string, std::string> seen;
+    for (const std::string& text : options_.set) {
+      const auto [first, fresh] = seen.emplace(text.substr(0, text.find('=')), text);
+      if (fresh) continue;
+      return tl::unexpected(
+          said_twice(first->first, typed("--set", first->second), typed("--set", text)));
+    }
+    return {};
+  }
+
   // --set dim=value, spelled as the dimension's type wants it.
   tl::expected<void, Diagnostic> assign(const std::string& assignment, const Target& target,
                                         Request& request) const {
@@ -232,11 +255,7 @@ class Asker {
     }
     const std::string key = assignment.substr(0, equals);
     if (const Origin other = said_by_option(key, target); !other.text.empty()) {
-      return tl::unexpected(
-          Diagnostic(Code::E0407)
-              .with("reason", fmt::format("`{}` is said twice, and one would be dropped", key))
-              .from(other)
-              .from(origin));
+      return tl::unexpected(said_twice(key, other, origin));
     }
     auto parsed = parse_assignment(key, assignment.substr(equals + 1));
     if (!parsed) return tl::unexpected(std::move(parsed.error()).from(origin));
@@ -323,6 +342,11 @@ tl::expected<Request, Diagnostic> make_request_for(const Cli& cli, const Advisor
                                                    const std::string& device) {
   Asker asker(cli.options, advisor);
   if (auto ready = asker.prepare(); !ready) return tl::unexpected(std::move(ready.error()));
+  if (asker.sets_device() && !cli.options.device) {
+    return tl::unexpected(
+        Diagnostic(Code::E0407)
+            .with("reason", "this command asks about every known device; only --device names one"));
+  }
   return asker.build({device, device.empty() ? kNowhere : typed("--device", device), "", "", ""});
 }
 
