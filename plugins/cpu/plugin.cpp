@@ -46,6 +46,8 @@ dsakit_rc check_served(const sdk::Config& config, Plan& plan, sdk::Error& error)
   if (layout == nullptr || layout->d_v == 0) return refuse("this kv_layout");
   if (config.d_qk != layout->d_qk() || config.d_v != layout->d_v)
     return refuse("d_qk and d_v that differ from the layout's");
+  if (layout->scale == KvScale::group_ue8m0 && config.model_family != "deepseek_v4")
+    return refuse("this kv_layout for any model family but deepseek_v4");
   if (config.phase != "prefill" && config.phase != "decode" && config.phase != "mtp")
     return refuse("this phase");
   if (config.heads > kMaxHeads) return refuse("more than 256 heads");

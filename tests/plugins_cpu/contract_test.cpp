@@ -217,6 +217,7 @@ TEST(Create, RefusesWhatTheManifestDoesNotServe) {
       [](dsakit_config& c) { c.kv_layout = "indexer_132"; },
       [](dsakit_config& c) { c.kv_layout = "nvfp4_352"; },
       [](dsakit_config& c) { c.kv_layout = nullptr; },
+      [](dsakit_config& c) { c.kv_layout = "v4_584", c.d_qk = 512; },
       [](dsakit_config& c) { c.compute = "fp8"; },
       [](dsakit_config& c) { c.q_dtype = "fp8_e4m3"; },
       [](dsakit_config& c) { c.phase = "train"; },
