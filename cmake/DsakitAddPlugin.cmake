@@ -10,6 +10,7 @@
 #
 # The target is dsakit_plugin_<id>. Lint findings of the manifest fail the build unless ALLOW_WARNINGS.
 # The linked file is read back: it must hold exactly this manifest, use no static TLS and need no driver.
+# Against an installed dsakit, and after enable_testing(), the test <id>.conform judges the plugin by its manifest.
 include_guard(GLOBAL)
 enable_language(ASM)
 set(DSAKIT_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
@@ -125,5 +126,8 @@ function(dsakit_add_plugin id)
   _dsakit_embed_manifest(${target} ${id} ${manifest} "${targets}" "${toolkit}" "${ARG_ALLOW_WARNINGS}")
   if(NOT ARG_NO_INSTALL)
     install(TARGETS ${target} LIBRARY DESTINATION ${DSAKIT_PLUGIN_INSTALL_DIR})
+  endif()
+  if(TARGET dsakit::program AND NOT ARG_NO_INSTALL)
+    add_test(NAME ${id}.conform COMMAND dsakit::program conform $<TARGET_FILE:${target}>)
   endif()
 endfunction()

@@ -6,6 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dsakit)
 install(TARGETS dsakit dsakit_program dsakit_abi dsakit_manifest_tool EXPORT dsakitTargets)
 install(DIRECTORY core/include/dsakit TYPE INCLUDE)
 install(DIRECTORY sdk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dsakit FILES_MATCHING PATTERN "*.hpp" PATTERN "conformance" EXCLUDE)
+install(DIRECTORY examples/toy_backend DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
 install(EXPORT dsakitTargets NAMESPACE dsakit:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/dsakitConfig.cmake.in dsakitConfig.cmake

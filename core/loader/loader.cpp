@@ -127,6 +127,18 @@ Loaded agree(const dsakit_plugin* plugin, const Manifest& manifest, const Plugin
   return plugin;
 }
 
+tl::expected<dsakit_plugin_entry_fn, Diagnostic> open_unchanged(const PluginFile& file) {
+  if (auto changed = changed_since(file)) return tl::make_unexpected(std::move(*changed));
+  static const Detection drivers = detect_devices();  // drivers first, plugins after
+  return open_library(file.path);
+}
+
+// Held while libraries are opened and entries are called for the first time.
+std::mutex& load_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 Loaded load_file(const CatalogEntry& entry) {
   const PluginFile& file = *entry.plugin;
   const Manifest& manifest = *entry.manifest;
@@ -137,9 +149,7 @@ Loaded load_file(const CatalogEntry& entry) {
             .with("found", fmt::format("{} to {}", manifest.abi_min, manifest.abi_max))
             .with("allowed", fmt::format("{} to {}", kHostAbiMin, kHostAbiMax)));
   }
-  if (auto changed = changed_since(file)) return tl::make_unexpected(std::move(*changed));
-  static const Detection drivers = detect_devices();  // drivers first, plugins after
-  const auto entry_function = open_library(file.path);
+  const auto entry_function = open_unchanged(file);
   if (!entry_function) return tl::make_unexpected(entry_function.error());
   const Loaded plugin = negotiate(*entry_function, file.path);
   if (!plugin) return plugin;
@@ -153,9 +163,8 @@ Loaded load_file(const CatalogEntry& entry) {
 Loaded load_plugin(const CatalogEntry& entry) {
   if (!entry.plugin || !entry.manifest)
     return tl::make_unexpected(refusal(Code::E0707, entry.file));
-  static std::mutex mutex;
   static std::map<std::pair<std::uint64_t, std::uint64_t>, const dsakit_plugin*> loaded;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(load_mutex());
   const std::pair key(entry.plugin->dev, entry.plugin->ino);
   if (const auto found = loaded.find(key); found != loaded.end()) {
     return agree(found->second, *entry.manifest, *entry.plugin);
@@ -163,6 +172,13 @@ Loaded load_plugin(const CatalogEntry& entry) {
   const Loaded plugin = load_file(entry);
   if (plugin) loaded.emplace(key, *plugin);
   return plugin;
+}
+
+tl::expected<dsakit_plugin_entry_fn, Diagnostic> open_plugin_entry(const CatalogEntry& entry) {
+  if (!entry.plugin || !entry.manifest)
+    return tl::make_unexpected(refusal(Code::E0707, entry.file));
+  const std::scoped_lock lock(load_mutex());
+  return open_unchanged(*entry.plugin);
 }
 
 }  // namespace dsakit

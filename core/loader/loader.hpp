@@ -29,4 +29,8 @@ inline constexpr std::uint32_t kHostAbiMin = 1, kHostAbiMax = DSAKIT_ABI_VERSION
 // contradicts its manifest, E0707 it is not a plugin file (manifest-only catalogues).
 tl::expected<const dsakit_plugin*, Diagnostic> load_plugin(const CatalogEntry& entry);
 
+// The entry function of a plugin file, opened for good and not called: for whoever judges the
+// negotiation itself. Errors: E0701, E0702, E0707.
+tl::expected<dsakit_plugin_entry_fn, Diagnostic> open_plugin_entry(const CatalogEntry& entry);
+
 }  // namespace dsakit

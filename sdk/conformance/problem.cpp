@@ -7,9 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
-#include <set>
 
-#include "kvcache/float8.hpp"
 #include "sdk/config.hpp"
 
 namespace dsakit::conformance {
@@ -21,46 +19,13 @@ constexpr DLDataType kFp32{kDLFloat, 32, 1};
 constexpr std::size_t kCanaryBytes = 256;
 constexpr std::byte kCanary{0xC7};
 constexpr std::byte kGarbage{0xFF};
-
-float normal(Random& random, float amplitude) {
-  std::normal_distribution<float> distribution(0.0F, 1.0F);
-  return std::clamp(distribution(random), -4.0F, 4.0F) * amplitude;
-}
+constexpr std::uint64_t kGuard = 64;
 
 std::int64_t between(Random& random, std::int64_t low, std::int64_t high) {
   return std::uniform_int_distribution<std::int64_t>(low, high)(random);
 }
 
-std::uint16_t half_bits(float value) {
-  // Test values are moderate: normal halves or zero, rounded to nearest by ldexp and rint.
-  const double magnitude = std::fabs(static_cast<double>(value));
-  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  if (magnitude < std::ldexp(1.0, -24)) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), -14);
-  const double steps = std::rint(std::ldexp(magnitude, 10 - exponent));
-  const int bits = (exponent + 14) * 1024 + static_cast<int>(steps);
-  return static_cast<std::uint16_t>(sign | std::min(bits, 31744));
-}
-
-void write_value(std::byte* to, DLDataType type, float value) {
-  if (type.bits == 32) {
-    std::memcpy(to, &value, 4);
-    return;
-  }
-  const std::uint16_t bits =
-      type.code == kDLBfloat ? kvcache::bf16_encode(value) : half_bits(value);
-  std::memcpy(to, &bits, 2);
-}
-
-void write_integer(HostTensor& tensor, std::int64_t offset, std::int64_t value) {
-  const auto narrow = static_cast<std::int32_t>(value);
-  if (tensor.view.dtype.bits == 64)
-    std::memcpy(tensor.at(offset), &value, 8);
-  else
-    std::memcpy(tensor.at(offset), &narrow, 4);
-}
-
-std::int64_t invalid_index(Random& random, bool only_minus_one, std::int64_t slots) {
+std::int64_t draw_invalid(Random& random, bool only_minus_one, std::int64_t slots) {
   constexpr std::int64_t kMin = std::numeric_limits<std::int32_t>::min();
   constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
   const std::array<std::int64_t, 6> bad{-1, slots, kMin, kMax, -123456, slots + 114514};
@@ -69,40 +34,9 @@ std::int64_t invalid_index(Random& random, bool only_minus_one, std::int64_t slo
 
 }  // namespace
 
-// What the lists select, collected while they are written.
-struct Problem::Lists {
-  Random random;
-  std::set<std::int64_t> selected[2];
-};
-
-void HostTensor::make(DLDataType type, std::vector<std::int64_t> extents,
-                      std::vector<std::int64_t> element_strides, std::byte fill) {
-  shape = std::move(extents);
-  strides = std::move(element_strides);
-  std::int64_t last = 0;
-  std::int64_t compact = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    last += (shape[axis] - 1) * (strides.empty() ? compact : strides[axis]);
-    compact *= shape[axis];
-  }
-  const std::int64_t elements = compact == 0 ? 0 : last + 1;
-  memory.assign(static_cast<std::size_t>(elements * type.bits / 8), fill);
-  view.data = memory.data();
-  view.device = {kDLCPU, 0};
-  view.ndim = static_cast<int>(shape.size());
-  view.dtype = type;
-  view.shape = shape.data();
-  view.strides = strides.empty() ? nullptr : strides.data();
-  view.byte_offset = 0;
-}
-
-std::byte* HostTensor::at(std::int64_t element_offset) {
-  return memory.data() + element_offset * view.dtype.bits / 8;
-}
-
-Problem::Problem(const Description& description) : text_(description) {
+Problem::Problem(const Description& description)
+    : text_(description), owned_(description), config(owned_.config) {
   Lists lists{Random(text_.seed), {}};
-  fill_config();
   make_queries();
   make_outputs();
   for (int which = 0; which < (text_.topk2 > 0 ? 2 : 1); ++which) {
@@ -119,41 +53,16 @@ Problem::Problem(const Description& description) : text_(description) {
   args.attn_sink = text_.sink ? &sink.view : nullptr;
 }
 
-void Problem::fill_config() {
-  const KvLayout& layout = *find_kv_layout(text_.layout);
-  features_ = text_.features;
-  const auto imply = [&](bool used, const char* name) {
-    if (used) features_.emplace_back(name);
-  };
-  imply(text_.sink, "attn_sink");
-  imply(text_.lengths, "topk_length");
-  imply(text_.topk2 > 0, "second_cache");
-  imply(text_.max_logits, "max_logits");
-  for (const std::string& name : features_) feature_names_.push_back(name.c_str());
-  config.size = sizeof(config);
-  config.device_type = kDLCPU;
-  config.sm_count = text_.threads;
-  config.phase = text_.phase.c_str();
-  config.model_family = text_.model_family.c_str();
-  config.kv_layout = text_.layout.c_str();
-  config.kv_scale = text_.kv_scale.c_str();
-  config.index_mode = text_.ragged ? "ragged" : "physical";
-  config.q_dtype = text_.q_dtype.c_str();
-  config.out_dtype = text_.out_dtype.c_str();
-  config.lse = text_.lse_base.c_str();
-  config.lse_sink = text_.lse_sink.c_str();
-  config.lse_empty = text_.lse_empty.c_str();
-  config.features = feature_names_.data();
-  config.feature_count = feature_names_.size();
-  config.heads = text_.heads;
-  config.d_qk = layout.d_qk();
-  config.d_v = layout.d_v;
-  config.topk = text_.topk;
-  config.topk2 = text_.topk2;
-  config.page_size = text_.page_size;
-  config.page_size2 = text_.page_size2;
-  config.index_kpool = 1;
-  config.max_tokens = tokens();
+std::int64_t Problem::token_offset(const HostTensor& tensor, std::int64_t token,
+                                   std::initializer_list<std::int64_t> rest) const {
+  std::vector<std::int64_t> index{token};
+  if (text_.nested) index = {token / text_.s_q, token % text_.s_q};
+  index.insert(index.end(), rest);
+  return tensor.offset(index);
+}
+
+std::int64_t Problem::row_offset(const HostTensor& list, std::int64_t token, std::int64_t j) const {
+  return text_.head_axis ? token_offset(list, token, {0, j}) : token_offset(list, token, {j});
 }
 
 std::vector<std::int64_t> Problem::token_shape(std::vector<std::int64_t> rest) const {
@@ -186,20 +95,11 @@ void Problem::make_queries() {
   Random random(text_.seed + 1000);
   const DLDataType type = sdk::find_dtype(text_.q_dtype);
   const std::vector<std::int64_t> rest{text_.heads, config.d_qk};
-  q.make(type, token_shape(rest), token_strides(rest), kGarbage);
-  const std::int64_t width = config.d_qk;
-  const std::vector<std::int64_t> strides = token_strides(rest);
+  q.make(type, token_shape(rest), token_strides(rest), kGarbage, lead());
   for (std::int64_t token = 0; token < tokens(); ++token)
     for (std::int64_t head = 0; head < text_.heads; ++head)
-      for (std::int64_t d = 0; d < width; ++d) {
-        std::int64_t offset = (token * text_.heads + head) * width + d;
-        if (!strides.empty()) {
-          offset = head * strides[strides.size() - 2] + d;
-          offset += text_.nested ? token / text_.s_q * strides[0] + token % text_.s_q * strides[1]
-                                 : token * strides[0];
-        }
-        write_value(q.at(offset), type, normal(random, text_.q_amplitude));
-      }
+      for (std::int64_t d = 0; d < config.d_qk; ++d)
+        set_query(token, head, d, normal(random, text_.q_amplitude));
   sink.make(kFp32, {text_.heads}, {}, kGarbage);
   for (std::int64_t head = 0; head < text_.heads; ++head)
     write_value(sink.at(head), kFp32,
@@ -208,15 +108,16 @@ void Problem::make_queries() {
 
 void Problem::make_outputs() {
   const std::vector<std::int64_t> rest{text_.heads, config.d_v};
-  out.make(sdk::find_dtype(text_.out_dtype), token_shape(rest), token_strides(rest), kGarbage);
+  out.make(sdk::find_dtype(text_.out_dtype), token_shape(rest), token_strides(rest), kGarbage,
+           kGuard);
   // lse as some engines keep it, heads outside: [b, h, s] seen as [b, s, h].
   std::vector<std::int64_t> transposed;
   if (text_.odd_strides && text_.nested)
     transposed = {text_.heads * text_.s_q, 1, text_.s_q};
   else if (text_.odd_strides)
     transposed = {1, tokens()};
-  lse.make(kFp32, token_shape({text_.heads}), transposed, kGarbage);
-  max_logits.make(kFp32, token_shape({text_.heads}), {}, kGarbage);
+  lse.make(kFp32, token_shape({text_.heads}), transposed, kGarbage, kGuard);
+  max_logits.make(kFp32, token_shape({text_.heads}), {}, kGarbage, kGuard);
 }
 
 // Valid entries of each token's row.
@@ -235,38 +136,65 @@ std::vector<std::int64_t> Problem::draw_lengths(std::mt19937& random, std::int64
   return lengths;
 }
 
+std::int64_t Problem::slots(int which) const {
+  return which == 0 ? text_.pages * text_.page_size : text_.pages2 * text_.page_size2;
+}
+
+// The entries of a token's row, invalid ones included.
+std::vector<std::int64_t> Problem::draw_row(int which, std::int64_t token, std::int64_t count,
+                                            std::mt19937& random) const {
+  const std::int64_t all = slots(which);
+  std::vector<std::int64_t> deck;
+  if (text_.distinct) {
+    deck.resize(static_cast<std::size_t>(all));
+    std::iota(deck.begin(), deck.end(), 0);
+  }
+  std::vector<std::int64_t> row;
+  for (std::int64_t j = 0; j < count; ++j) {
+    const bool bad = token == text_.empty_token || all == 0 ||
+                     std::uniform_real_distribution<double>(0, 1)(random) < text_.invalid;
+    if (bad) {
+      row.push_back(draw_invalid(random, text_.only_minus_one, all));
+    } else if (text_.distinct) {
+      std::swap(deck[static_cast<std::size_t>(j)],
+                deck[static_cast<std::size_t>(between(random, j, all - 1))]);
+      row.push_back(deck[static_cast<std::size_t>(j)]);
+    } else {
+      row.push_back(between(random, 0, all - 1));
+    }
+  }
+  return row;
+}
+
 void Problem::make_indices(int which, Lists& lists) {
   Random& random = lists.random;
   const std::int64_t topk = which == 0 ? text_.topk : text_.topk2;
-  const std::int64_t slots =
-      (which == 0 ? text_.pages * text_.page_size : text_.pages2 * text_.page_size2);
   const DLDataType type{kDLInt, static_cast<std::uint8_t>(text_.wide_indices ? 64 : 32), 1};
   const std::vector<std::int64_t> lengths = draw_lengths(random, topk);
   const std::vector<std::int64_t> rest =
       text_.head_axis ? std::vector<std::int64_t>{1, topk} : std::vector<std::int64_t>{topk};
-  const std::vector<std::int64_t> strides =
-      text_.ragged ? std::vector<std::int64_t>{} : token_strides(rest);
   const std::int64_t total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   HostTensor& list = indices[which];
-  list.make(type, text_.ragged ? std::vector<std::int64_t>{total} : token_shape(rest), strides,
-            std::byte{0x7F});
+  list.make(type, text_.ragged ? std::vector<std::int64_t>{total} : token_shape(rest),
+            text_.ragged ? std::vector<std::int64_t>{} : token_strides(rest), std::byte{0x7F},
+            lead());
+  const auto elements =
+      static_cast<std::int64_t>(list.memory.size() - 2 * lead()) / (type.bits / 8);
+  for (std::int64_t i = 0; text_.decoy_gaps && i < elements; ++i)
+    write_integer(list, i, i % std::max<std::int64_t>(slots(which), 1));
   indptr[which].make(type, {tokens() + 1}, {}, std::byte{0});
   std::int64_t written = 0;
   for (std::int64_t token = 0; token < tokens(); ++token) {
     const std::int64_t used = lengths[static_cast<std::size_t>(token)];
-    for (std::int64_t j = 0; j < (text_.ragged ? used : topk); ++j) {
-      const bool bad = token == text_.empty_token || slots == 0 ||
-                       std::uniform_real_distribution<double>(0, 1)(random) < text_.invalid;
-      const std::int64_t slot =
-          bad ? invalid_index(random, text_.only_minus_one, slots) : between(random, 0, slots - 1);
-      std::int64_t offset = token * topk + j;
+    const std::vector<std::int64_t> row =
+        draw_row(which, token, text_.ragged ? used : topk, random);
+    for (std::int64_t j = 0; j < static_cast<std::int64_t>(row.size()); ++j) {
+      const std::int64_t slot = row[static_cast<std::size_t>(j)];
       if (text_.ragged)
-        offset = written++;
-      else if (!strides.empty())
-        offset = j + (text_.nested ? token / text_.s_q * strides[0] + token % text_.s_q * strides[1]
-                                   : token * strides[0]);
-      write_integer(list, offset, slot);
-      if (!bad && j < used) lists.selected[which].insert(slot);
+        write_integer(list, written++, slot);
+      else
+        set_index(which, token, j, slot);
+      if (j < used && slot >= 0 && slot < slots(which)) lists.selected[which].insert(slot);
     }
     write_integer(indptr[which], token + 1, written);
   }
@@ -282,55 +210,36 @@ void Problem::make_indices(int which, Lists& lists) {
       text_.lengths && !text_.ragged ? &length[which].view : nullptr;
 }
 
-void Problem::make_cache(int which, Lists& lists) {
-  const KvLayout& layout = *find_kv_layout(text_.layout);
-  const std::int64_t pages = which == 0 ? text_.pages : text_.pages2;
-  const std::int64_t page_size = which == 0 ? text_.page_size : text_.page_size2;
-  const std::int64_t row = layout.row_elements();
-  const std::int64_t multiple =
-      layout.page_multiple / (layout.page_multiple > 1 ? 1 : layout.element_bytes());
-  const std::int64_t gap = text_.odd_strides ? (layout.footer() ? multiple : 16) : 0;
-  const std::int64_t row_stride = text_.odd_strides && !layout.footer() ? row + 16 : row;
-  const std::int64_t page_stride =
-      (layout.footer() ? layout.page_bytes(page_size) : page_size * row_stride) + gap;
-  const DLDataType type =
-      layout.element == KvElement::bf16 ? DLDataType{kDLBfloat, 16, 1} : DLDataType{kDLUInt, 8, 1};
-  const std::byte nan = layout.element == KvElement::e4m3fnuz ? std::byte{0x80} : std::byte{0xFF};
-  HostTensor& tensor = pool[which];
-  tensor.make(type, {pages, page_size, row}, {page_stride, row_stride, 1}, nan);
-  if (layout.footer()) tensor.memory.resize(static_cast<std::size_t>(pages * page_stride), nan);
-  tensor.view.data = tensor.memory.data();
-  if (text_.flat_cache) {
-    tensor.shape = {pages, row};
-    tensor.strides = {page_stride, 1};
-    tensor.view.ndim = 2;
-    tensor.view.shape = tensor.shape.data();
-    tensor.view.strides = tensor.strides.data();
+std::int64_t Problem::index(int which, std::int64_t token, std::int64_t j) {
+  HostTensor& list = indices[which];
+  const std::byte* from = list.at(row_offset(list, token, j));
+  std::int64_t wide = 0;
+  std::int32_t narrow = 0;
+  if (list.view.dtype.bits == 64) {
+    std::memcpy(&wide, from, 8);
+    return wide;
   }
-  scale[which].make(kFp32, {1}, {}, kGarbage);
-  write_value(scale[which].at(0), kFp32, text_.tensor_scale);
-  const kvcache::Pool cache{
-      &layout,           tensor.memory.data(),        pages,
-      page_size,         page_stride * type.bits / 8, row_stride * type.bits / 8,
-      text_.tensor_scale};
-  const kvcache::ScaleRule rule =
-      text_.kv_scale == "any" ? kvcache::ScaleRule::arbitrary_fp32 : kvcache::ScaleRule::pow2_fp32;
-  std::vector<float> values(static_cast<std::size_t>(layout.d_qk()));
-  for (const std::int64_t slot : lists.selected[which]) {
-    for (float& value : values) value = normal(lists.random, text_.kv_amplitude);
-    kvcache::encode_row(cache, slot, rule, values);
-  }
-  caches[which] = {sizeof(dsakit_kv_cache), 0, &tensor.view,
-                   layout.scale == KvScale::tensor_fp32 ? &scale[which].view : nullptr};
-  (which == 0 ? args.kv : args.kv2) = &caches[which];
+  std::memcpy(&narrow, from, 4);
+  return narrow;
 }
 
-void Problem::set_workspace(std::uint64_t bytes, std::uint32_t alignment) {
+void Problem::set_index(int which, std::int64_t token, std::int64_t j, std::int64_t slot) {
+  HostTensor& list = indices[which];
+  write_integer(list, row_offset(list, token, j), slot);
+}
+
+void Problem::set_query(std::int64_t token, std::int64_t head, std::int64_t d, float value) {
+  write_value(q.at(token_offset(q, token, {head, d})), q.view.dtype, value);
+}
+
+void Problem::set_workspace(std::uint64_t bytes, std::uint32_t alignment,
+                            std::uint64_t zero_bytes) {
   workspace_.assign(bytes + alignment + kCanaryBytes, kCanary);
   auto start = reinterpret_cast<std::uintptr_t>(workspace_.data());
   start = (start + alignment - 1) / alignment * alignment;
   args.workspace = reinterpret_cast<void*>(start);
   args.workspace_size = bytes;
+  std::memset(args.workspace, 0, zero_bytes);
   canary_ = reinterpret_cast<std::byte*>(start) + bytes;
 }
 
@@ -344,10 +253,34 @@ void Problem::spoil_outputs() {
     std::fill(tensor->memory.begin(), tensor->memory.end(), kGarbage);
 }
 
+bool Problem::outputs_untouched() const {
+  const auto garbage = [](const HostTensor& tensor) {
+    return std::ranges::all_of(tensor.memory, [](std::byte b) { return b == kGarbage; });
+  };
+  return garbage(out) && garbage(lse) && garbage(max_logits);
+}
+
+bool Problem::gaps_untouched() const {
+  const auto kept = [&](const HostTensor& tensor, bool wide) {
+    const std::int64_t element = tensor.view.dtype.bits / 8;
+    std::vector<std::byte> bytes = tensor.memory;
+    for (std::int64_t token = 0; token < tokens(); ++token)
+      for (std::int64_t head = 0; head < text_.heads; ++head) {
+        const std::int64_t offset =
+            wide ? token_offset(tensor, token, {head, 0}) : token_offset(tensor, token, {head});
+        std::fill_n(
+            bytes.begin() + offset * element + static_cast<std::int64_t>(tensor.view.byte_offset),
+            (wide ? config.d_v : 1) * element, kGarbage);
+      }
+    return std::ranges::all_of(bytes, [](std::byte byte) { return byte == kGarbage; });
+  };
+  return kept(out, true) && kept(lse, false) && kept(max_logits, false);
+}
+
 std::vector<std::byte> Problem::output_bytes() const {
-  std::vector<std::byte> bytes = out.memory;
-  bytes.insert(bytes.end(), lse.memory.begin(), lse.memory.end());
-  bytes.insert(bytes.end(), max_logits.memory.begin(), max_logits.memory.end());
+  std::vector<std::byte> bytes;
+  for (const HostTensor* tensor : {&out, &lse, &max_logits})
+    bytes.insert(bytes.end(), tensor->memory.begin(), tensor->memory.end());
   return bytes;
 }
 

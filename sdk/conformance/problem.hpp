@@ -7,57 +7,24 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <random>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dsakit/plugin_abi.h"
 #include "kvcache/codec.hpp"
+#include "sdk/conformance/description.hpp"
+#include "sdk/conformance/host_tensor.hpp"
 
 namespace dsakit::conformance {
 
-struct Description {
-  std::string layout = "bf16_1152";
-  std::string phase = "decode";
-  std::string model_family = "deepseek_v32";
-  std::int64_t batch = 1, s_q = 1;  // T = batch * s_q
-  bool nested = false;              // tensors are [b, s, ...] instead of [T, ...]
-  std::int64_t heads = 16, topk = 64, pages = 8, page_size = 16;
-  std::int64_t topk2 = 0, pages2 = 0, page_size2 = 0;  // topk2 > 0: a second cache
-  bool ragged = false, wide_indices = false, head_axis = false;
-  bool flat_cache = false;        // a [rows, row] pool; page_size must be 1
-  double invalid = 0.1;           // share of the entries that are invalid
-  bool only_minus_one = false;    // invalid entries are -1; else also far out of range
-  std::int64_t empty_token = -1;  // all entries of this token are invalid
-  bool lengths = false;           // random topk_length, 0 and topk included
-  bool length_per_batch = false;  // one length for s_q tokens
-  bool sink = false;
-  float sink_value = 0.0F;  // if not 0: every sink has this value, infinities included
-  bool odd_strides = true;
-  bool max_logits = true, lse = true;
-  std::string lse_base = "natural", lse_sink = "excluded", lse_empty = "plus_inf";
-  std::string q_dtype = "bf16", out_dtype = "bf16", kv_scale = "any";
-  float q_amplitude = 1.0F, kv_amplitude = 1.0F;
-  float sm_scale = 0.0F;  // 0: d_qk^-0.5
-  float tensor_scale = 0.05F;
-  std::vector<std::string> features;  // on top of those that the rest implies
-  std::int32_t threads = 0;           // sm_count of the config
-  unsigned seed = 1;
-};
-
-// A tensor with its own memory and strides.
-struct HostTensor {
-  DLTensor view{};
-  std::vector<std::int64_t> shape, strides;
-  std::vector<std::byte> memory;
-
-  // `strides` in elements; empty: compact. Memory is filled with `fill`.
-  void make(DLDataType type, std::vector<std::int64_t> extents,
-            std::vector<std::int64_t> element_strides, std::byte fill);
-  std::byte* at(std::int64_t element_offset);
-};
-
 class Problem {
+  Description text_;
+  OwnedConfig owned_;
+
  public:
   explicit Problem(const Description& description);
   Problem(const Problem&) = delete;
@@ -66,13 +33,27 @@ class Problem {
   const Description& description() const { return text_; }
   std::int64_t tokens() const { return text_.batch * text_.s_q; }
 
-  // Points args at a workspace of this size, aligned, with a canary behind it.
-  void set_workspace(std::uint64_t bytes, std::uint32_t alignment);
+  // Points args at a workspace of this size, aligned, with a canary behind it. Its first zero_bytes
+  // are zero, the rest is garbage.
+  void set_workspace(std::uint64_t bytes, std::uint32_t alignment, std::uint64_t zero_bytes = 0);
   bool canary_alive() const;
   // Garbage in all outputs again.
   void spoil_outputs();
+  // Whether every byte of the outputs' memory that belongs to no element still is garbage; and
+  // whether all bytes are.
+  bool gaps_untouched() const;
+  bool outputs_untouched() const;
   // All bytes of the outputs, for bit comparisons.
   std::vector<std::byte> output_bytes() const;
+
+  // Entry j of a token's index row; physical lists only.
+  std::int64_t index(int which, std::int64_t token, std::int64_t j);
+  void set_index(int which, std::int64_t token, std::int64_t j, std::int64_t slot);
+  // Writes the key in a slot in the pool's layout.
+  void set_key(int which, std::int64_t slot, std::span<const float> values);
+  void set_query(std::int64_t token, std::int64_t head, std::int64_t d, float value);
+  // The pool as the codec sees it.
+  kvcache::Pool codec_pool(int which);
 
   dsakit_config config{};
   dsakit_run_args args{};
@@ -81,19 +62,27 @@ class Problem {
   HostTensor pool[2], scale[2], indices[2], indptr[2], length[2];
 
  private:
-  struct Lists;
-  void fill_config();
+  // What the lists select, collected while they are written.
+  struct Lists {
+    std::mt19937 random;
+    std::set<std::int64_t> selected[2];
+  };
+  std::int64_t token_offset(const HostTensor& tensor, std::int64_t token,
+                            std::initializer_list<std::int64_t> rest) const;
+  std::int64_t row_offset(const HostTensor& list, std::int64_t token, std::int64_t j) const;
+  std::uint64_t lead() const { return static_cast<std::uint64_t>(text_.base_offset); }
   void make_queries();
   void make_outputs();
   void make_cache(int which, Lists& lists);
   void make_indices(int which, Lists& lists);
+  void fill_pool(int which, Lists& lists);
+  std::vector<std::int64_t> draw_row(int which, std::int64_t token, std::int64_t count,
+                                     std::mt19937& random) const;
+  std::int64_t slots(int which) const;
   std::vector<std::int64_t> draw_lengths(std::mt19937& random, std::int64_t topk) const;
   std::vector<std::int64_t> token_shape(std::vector<std::int64_t> rest) const;
   std::vector<std::int64_t> token_strides(const std::vector<std::int64_t>& rest) const;
 
-  Description text_;
-  std::vector<const char*> feature_names_;
-  std::vector<std::string> features_;
   std::vector<std::byte> workspace_;
   std::byte* canary_ = nullptr;
 };

@@ -1,5 +1,6 @@
 // Dequantisation for the reference: every number here is written out from the description of its
 // layout.
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -35,11 +36,23 @@ double e4m3_value(unsigned code, int bias) {
   return (code & 128) != 0 ? -magnitude : magnitude;
 }
 
+std::array<double, 256> all_codes(int bias) {
+  std::array<double, 256> values;
+  for (unsigned code = 0; code < 256; ++code) values[code] = e4m3_value(code, bias);
+  if (bias == 8)
+    values[128] = kNan;
+  else
+    values[127] = values[255] = kNan;
+  return values;
+}
+
 double e4m3fn(unsigned code) {
-  return (code & 127) == 127 ? kNan : e4m3_value(code, 7);
+  static const std::array<double, 256> kValues = all_codes(7);
+  return kValues[code];
 }
 double e4m3fnuz(unsigned code) {
-  return code == 128 ? kNan : e4m3_value(code, 8);
+  static const std::array<double, 256> kValues = all_codes(8);
+  return kValues[code];
 }
 
 double ue8m0(unsigned code) {

@@ -46,6 +46,31 @@ step("lint" ${WORK}/moved/bin/dsakit lint ${plugin})
 step("inspect" ${WORK}/moved/bin/dsakit inspect ${plugin})
 expect("acme.outside")
 
+# A backend from an empty folder, as CONTRIBUTING.md tells it: built against the install alone, judged, dropped into a
+# folder, and found there. Nothing of dsakit is built again.
+file(COPY ${WORK}/moved/share/doc/dsakit/examples/toy_backend DESTINATION ${WORK})
+step("configure the toy" ${CMAKE_COMMAND} -S ${WORK}/toy_backend -B ${WORK}/toy_backend/build -G ${GENERATOR}
+     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${WORK}/moved)
+step("build the toy" ${CMAKE_COMMAND} --build ${WORK}/toy_backend/build)
+step("judge the toy" ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/toy_backend/build --output-on-failure --no-tests=error)
+expect("acme.toy.conform")
+set(dsakit ${WORK}/moved/bin/dsakit)
+set(dropped ${WORK}/dropped)
+file(COPY ${WORK}/toy_backend/build/lib/dsakit/plugins/libdsakit_acme.toy.so DESTINATION ${dropped})
+step("list the dropped plugin" ${dsakit} list --plugin-dir ${dropped})
+expect("acme.toy")
+set(request [[{"platform":"cpu","arch":"cpu","model_family":"glm_moe_dsa","page_size":64,"heads":64,"topk":2048,"d_qk":576,"d_v":512,"kv_dtype":"bf16"}]])
+step("resolve to its rank" ${dsakit} resolve --plugin-dir ${dropped} --request ${request})
+expect("decode   acme.toy  row bf16")
+step("validate it" ${dsakit} validate --plugin-dir ${dropped} --request ${request} --decode-backend acme.toy
+     --prefill-backend acme.toy)
+expect("answer    yes")
+string(REPLACE "bf16" "acme_int8" int8 ${request})
+step("resolve to its own layout" ${dsakit} resolve --plugin-dir ${dropped} --request ${int8})
+expect("acme_int8_580")
+step("conform by name" ${dsakit} conform ${dropped}/libdsakit_acme.toy.so --level 0-2 --format json)
+expect("\"verdict\":\"conforms\"")
+
 # A manifest with a mistake stops the build of the plugin and says where.
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/plugin --target dsakit_plugin_acme.wrong
                 RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)

@@ -125,8 +125,8 @@ int run_command(const std::vector<std::string>& args, const Surroundings& surrou
   app.fallthrough(false);
   const std::array commands{&resolve_command(),  &validate_command(), &explain_command(),
                             &evaluate_command(), &matrix_command(),   &list_command(),
-                            &inspect_command(),  &lint_command(),     &doctor_command(),
-                            &help_command()};
+                            &inspect_command(),  &lint_command(),     &conform_command(),
+                            &doctor_command(),   &help_command()};
   for (const Command* command : commands) add_command(app, *command, cli);
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));

@@ -48,6 +48,7 @@ enum OptionGroup : unsigned {
   kMarkdownOption = 8,  // kFormatOption with markdown
   kRequestsOption = 16,
   kWhyOption = 32,
+  kConformOptions = 64,
 };
 
 inline constexpr int kAnyNumber = 1 << 20;
@@ -81,6 +82,7 @@ const Command& matrix_command();
 const Command& list_command();
 const Command& inspect_command();
 const Command& lint_command();
+const Command& conform_command();
 const Command& doctor_command();
 const Command& help_command();
 

@@ -99,6 +99,19 @@ void add_question_options(CLI::App& command, Options& options) {
   add("--policy", options.policy, "FILE", "JSON with prefer, deny, kv_dtype (docs/settings.md)");
 }
 
+void add_conform_options(CLI::App& command, Options& options) {
+  const auto add = [&command](const char* name, auto& value, const char* type, const char* about) {
+    return command.add_option(name, value, about)->type_name(type)->allow_extra_args(false);
+  };
+  add("--level", options.level, "LEVELS",
+      "0 static, 1 negotiation, 2 wrong calls, 3 corners of the rows, 4 numerics, 5 run time;"
+      " also 0-2 or 0,4 (default all)");
+  command.add_option("--tier", options.tier, "how much (default reduced)")
+      ->check(CLI::IsMember({"reduced", "full"}));
+  add("--check", options.check, "PREFIX", "only checks whose name starts so: numerics.sink");
+  add("--row", options.row, "NAME", "only this row of the manifest");
+}
+
 void add_requests_option(CLI::App& command, Options& options) {
   CLI::Option* requests =
       command.add_option("--requests", options.requests,
@@ -133,6 +146,7 @@ void add_command(CLI::App& app, const Command& command, Cli& cli) {
   if (command.options & (kFormatOption | kMarkdownOption)) {
     add_format_option(sub, command, cli.options);
   }
+  if (command.options & kConformOptions) add_conform_options(sub, cli.options);
   if (command.options & kRequestsOption) add_requests_option(sub, cli.options);
   sub.footer("");  // the program's own is for the program's help
   sub.footer([&cli, &command] {

@@ -27,6 +27,9 @@ struct Options {
   std::vector<std::string> targets;  // positional: ids, files, a code
   bool why = false;
 
+  std::optional<std::string> level, check, row;  // conform
+  std::string tier = "reduced";
+
   bool json() const { return format == "json"; }
 };
 

@@ -1,0 +1,87 @@
+// A report as text and as JSON.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sdk/conformance/runner.hpp"
+
+namespace dsakit::conformance {
+namespace {
+
+constexpr const char* kLevels[] = {"static", "negotiation", "negative",
+                                   "truth",  "numerics",    "runtime"};
+
+std::string tier_name(Tier tier) {
+  return tier == Tier::full ? "full" : "reduced";
+}
+
+// Skips with the same check and reason are one line.
+std::string skipped_lines(const Report& report) {
+  std::map<std::pair<std::string, std::string>, int> same;
+  std::string text;
+  for (const CheckResult& r : report.results)
+    if (r.result == Result::skip) ++same[{r.name, r.reason}];
+  for (const auto& [key, rows] : same)
+    text += fmt::format("skip  {}{}: {}\n", key.first,
+                        rows > 1 ? fmt::format(" ({} rows)", rows) : "", key.second);
+  return text;
+}
+
+}  // namespace
+
+std::string report_text(const Report& report) {
+  std::string text = fmt::format("plugin {} {}  {}\n", report.id, report.version, report.file);
+  for (int level = 0; level < 6; ++level) {
+    int counts[3]{};
+    int cases = 0;
+    double milliseconds = 0;
+    for (const CheckResult& r : report.results)
+      if (r.level == level) {
+        ++counts[static_cast<int>(r.result)];
+        cases += r.cases;
+        milliseconds += r.milliseconds;
+      }
+    if (counts[0] + counts[1] + counts[2] == 0) continue;
+    text +=
+        fmt::format("L{} {:<11}  {} passed, {} failed, {} skipped  ({} cases, {:.1f} s)\n", level,
+                    kLevels[level], counts[0], counts[1], counts[2], cases, milliseconds / 1000);
+  }
+  text += skipped_lines(report);
+  for (const CheckResult& r : report.results)
+    if (r.result == Result::fail)
+      text += fmt::format("FAIL  {}{}: {}\n", r.name, r.row.empty() ? "" : "/" + r.row, r.reason);
+  const CheckResult* first = report.refused_by();
+  text += first == nullptr ? fmt::format("conforms: {} checks passed ({} tier)\n",
+                                         report.count(Result::pass), tier_name(report.tier))
+                           : fmt::format("does not conform: refused by {}\n", first->name);
+  return text;
+}
+
+std::string report_json(const Report& report) {
+  using Json = nlohmann::ordered_json;
+  Json checks = Json::array();
+  for (const CheckResult& r : report.results) {
+    Json check{{"check", r.name}, {"level", r.level}};
+    if (!r.row.empty()) check["row"] = r.row;
+    check["result"] = result_name(r.result);
+    if (!r.reason.empty()) check["reason"] = r.reason;
+    check["cases"] = r.cases;
+    check["milliseconds"] = static_cast<std::int64_t>(r.milliseconds);
+    checks.push_back(std::move(check));
+  }
+  Json json{{"plugin", report.id},
+            {"version", report.version},
+            {"file", report.file},
+            {"tier", tier_name(report.tier)},
+            {"verdict", report.conforms() ? "conforms" : "refused"}};
+  if (const CheckResult* first = report.refused_by()) json["refused_by"] = first->name;
+  json["passed"] = report.count(Result::pass);
+  json["failed"] = report.count(Result::fail);
+  json["skipped"] = report.count(Result::skip);
+  json["checks"] = std::move(checks);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace dsakit::conformance

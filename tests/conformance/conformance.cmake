@@ -1,0 +1,20 @@
+# The kit judged by plugins whose one mistake is known, and the plugins of the project judged by the kit.
+set(DSAKIT_TOY_DIR ${CMAKE_CURRENT_BINARY_DIR}/conformance/plugins)
+foreach(wrong right minus_one tail length_ignored lse_base sink_in_lse duplicates bf16_scales int32_offset allocates
+              throws other_entry nan_leaks)
+  configure_file(conformance/wrong/manifest.json.in conformance/${wrong}/manifest.json @ONLY)
+  dsakit_add_plugin(toy_${wrong} MANIFEST ${CMAKE_CURRENT_BINARY_DIR}/conformance/${wrong}/manifest.json
+                    SOURCES conformance/wrong/toy.cpp OUTPUT_DIRECTORY ${DSAKIT_TOY_DIR} NO_INSTALL)
+  target_compile_definitions(dsakit_plugin_toy_${wrong} PRIVATE TOY_WRONG="${wrong}")
+  list(APPEND toy_targets dsakit_plugin_toy_${wrong})
+endforeach()
+
+dsakit_test(conformance DEPS dsakit_judge DEFINITIONS TOY_DIR="${DSAKIT_TOY_DIR}")
+add_dependencies(conformance_test ${toy_targets})
+
+# usage: dsakit_conform_test(<id>)     the reduced tier of a plugin of the project
+function(dsakit_conform_test id)
+  add_test(NAME conform.${id} COMMAND dsakit_program conform $<TARGET_FILE:dsakit_plugin_${id}>)
+  set_tests_properties(conform.${id} PROPERTIES LABELS conformance)
+endfunction()
+dsakit_conform_test(cpu)

@@ -1,0 +1,91 @@
+// Plugins that are wrong in one way each: the kit refuses them by the check named for it, and the
+// same source without a mistake passes.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sdk/conformance/allocations.hpp"
+#include "sdk/conformance/runner.hpp"
+
+namespace dsakit::conformance {
+namespace {
+
+std::string toy(const std::string& wrong) {
+  return fmt::format("{}/libdsakit_toy_{}.so", TOY_DIR, wrong);
+}
+
+struct Wrong {
+  const char* way;
+  const char* check;
+};
+
+class WrongPlugin : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongPlugin, IsRefusedByTheCheckNamedForIt) {
+  const auto& [way, check] = GetParam();
+  if (std::string_view(check) == "runtime.no_allocation" && !can_count_allocations())
+    GTEST_SKIP() << "this build cannot count allocations";
+  JudgeOptions options;
+  options.stop_at_first = true;
+  const auto report = judge(toy(way), options);
+  ASSERT_TRUE(report);
+  ASSERT_NE(report->refused_by(), nullptr) << report_text(*report);
+  EXPECT_EQ(report->refused_by()->name, check) << report_text(*report);
+  EXPECT_FALSE(report->refused_by()->reason.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Toys, WrongPlugin,
+                         testing::Values(Wrong{"minus_one", "numerics.invalid_index"},
+                                         Wrong{"tail", "numerics.topk_tail"},
+                                         Wrong{"length_ignored", "numerics.topk_length"},
+                                         Wrong{"lse_base", "numerics.lse"},
+                                         Wrong{"sink_in_lse", "numerics.sink"},
+                                         Wrong{"duplicates", "numerics.duplicates"},
+                                         Wrong{"bf16_scales", "numerics.scales"},
+                                         Wrong{"int32_offset", "numerics.large_pool"},
+                                         Wrong{"allocates", "runtime.no_allocation"},
+                                         Wrong{"throws", "negative.no_throw"},
+                                         Wrong{"other_entry", "negotiation.agreement"},
+                                         Wrong{"nan_leaks", "numerics.nan_unselected"}),
+                         [](const auto& shown) { return std::string(shown.param.way); });
+
+TEST(RightPlugin, Conforms) {
+  const auto report = judge(toy("right"), {});
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->conforms()) << report_text(*report);
+  EXPECT_GT(report->count(Result::pass), 60);
+}
+
+TEST(Report, NamesItsChecksInJson) {
+  JudgeOptions options;
+  options.levels = {0, 1};
+  const auto report = judge(toy("other_entry"), options);
+  ASSERT_TRUE(report);
+  const auto json = nlohmann::json::parse(report_json(*report));
+  EXPECT_EQ(json["verdict"], "refused");
+  EXPECT_EQ(json["refused_by"], "negotiation.agreement");
+  EXPECT_EQ(json["checks"].size(), report->results.size());
+  EXPECT_EQ(json["passed"].get<int>() + json["failed"].get<int>() + json["skipped"].get<int>(),
+            static_cast<int>(report->results.size()));
+}
+
+TEST(Report, OneCheckAndOneRow) {
+  JudgeOptions options;
+  options.check = "numerics.basic";
+  options.row = "fp8";
+  const auto report = judge(toy("right"), options);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->results.size(), 1U);
+  EXPECT_EQ(report->results[0].row, "fp8");
+  EXPECT_EQ(report->results[0].result, Result::pass) << report->results[0].reason;
+}
+
+TEST(Judge, AFileThatIsNoPlugin) {
+  const auto report = judge("/proc/self/exe", {});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(judge("/nowhere/libdsakit_x.so", {}).error().code, Code::E0101);
+}
+
+}  // namespace
+}  // namespace dsakit::conformance
