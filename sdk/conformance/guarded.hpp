@@ -1,10 +1,13 @@
-// A copy of bytes that ends where readable memory ends: whoever reads or writes one byte further
-// ends the process. Not copyable; one thread.
+// A copy of bytes that ends where readable memory ends: whoever reads or writes further ends the
+// process. Up to seven bytes between, which alignment needs, tell by their value whether they were
+// written. Not copyable; one thread.
 #pragma once
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <new>
 
@@ -20,12 +23,19 @@ class Guarded {
     if (region == MAP_FAILED) throw std::bad_alloc();
     region_ = static_cast<std::byte*>(region);
     mprotect(region_ + pages_ - page, page, PROT_NONE);
-    at_ = region_ + pages_ - page - bytes;
+    slack_ = (8 - bytes % 8) % 8;
+    end_ = region_ + pages_ - page - slack_;
+    std::memset(end_, kSlack, slack_);
+    at_ = end_ - bytes;
     std::memcpy(at_, from, bytes);
   }
   ~Guarded() { munmap(region_, pages_); }
   Guarded(const Guarded&) = delete;
   Guarded& operator=(const Guarded&) = delete;
+
+  bool intact() const {
+    return std::all_of(end_, end_ + slack_, [](std::byte b) { return b == std::byte{kSlack}; });
+  }
 
   template <class Struct>
   Struct* as() {
@@ -33,8 +43,9 @@ class Guarded {
   }
 
  private:
-  std::byte *region_ = nullptr, *at_ = nullptr;
-  std::size_t pages_ = 0;
+  static constexpr unsigned char kSlack = 0xC7;
+  std::byte *region_ = nullptr, *at_ = nullptr, *end_ = nullptr;
+  std::size_t pages_ = 0, slack_ = 0;
 };
 
 // `value` with `size` as its first field, cut after `bytes` bytes.

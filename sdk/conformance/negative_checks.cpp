@@ -211,6 +211,7 @@ void error_buffer(Trial& trial) {
         [&](dsakit_error*) { return table->create(nullptr, &made, guarded.as<dsakit_error>()); });
     trial.expect(outcome.refused(),
                  fmt::format("an error of {} bytes: {}", size, describe(outcome)));
+    trial.expect(guarded.intact(), fmt::format("an error of {} bytes is overrun", size));
     const char* text = guarded.as<dsakit_error>()->text;
     if (size > kText)
       trial.expect(std::memchr(text, 0, size - kText) != nullptr,

@@ -24,7 +24,7 @@ std::vector<Check> all_checks() {
   std::vector<Check> all;
   for (const auto part :
        {static_checks(), negotiation_checks(), negative_checks(), truth_checks(), value_checks(),
-        list_checks(), convention_checks(), shape_checks(), stored_key_checks(), runtime_checks()})
+        convention_checks(), list_checks(), shape_checks(), stored_key_checks(), runtime_checks()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

@@ -1,7 +1,7 @@
 # The kit judged by plugins whose one mistake is known, and the plugins of the project judged by the kit.
 set(DSAKIT_TOY_DIR ${CMAKE_CURRENT_BINARY_DIR}/conformance/plugins)
 foreach(wrong right minus_one tail length_ignored lse_base sink_in_lse duplicates bf16_scales int32_offset allocates
-              throws other_entry nan_leaks)
+              throws other_entry nan_leaks exits hangs)
   configure_file(conformance/wrong/manifest.json.in conformance/${wrong}/manifest.json @ONLY)
   dsakit_add_plugin(toy_${wrong} MANIFEST ${CMAKE_CURRENT_BINARY_DIR}/conformance/${wrong}/manifest.json
                     SOURCES conformance/wrong/toy.cpp OUTPUT_DIRECTORY ${DSAKIT_TOY_DIR} NO_INSTALL)
@@ -12,9 +12,13 @@ endforeach()
 dsakit_test(conformance DEPS dsakit_judge DEFINITIONS TOY_DIR="${DSAKIT_TOY_DIR}")
 add_dependencies(conformance_test ${toy_targets})
 
-# usage: dsakit_conform_test(<id>)     the reduced tier of a plugin of the project
-function(dsakit_conform_test id)
-  add_test(NAME conform.${id} COMMAND dsakit_program conform $<TARGET_FILE:dsakit_plugin_${id}>)
+# usage: dsakit_conform_test(<id> <row>)     the reduced tier of a plugin of the project; instrumented, one row of it
+function(dsakit_conform_test id row)
+  set(options "")
+  if(DSAKIT_SANITIZE)
+    set(options --row ${row})
+  endif()
+  add_test(NAME conform.${id} COMMAND dsakit_program conform $<TARGET_FILE:dsakit_plugin_${id}> ${options})
   set_tests_properties(conform.${id} PROPERTIES LABELS conformance)
 endfunction()
-dsakit_conform_test(cpu)
+dsakit_conform_test(cpu fp8-groups)

@@ -1,7 +1,7 @@
 # Plugins that are wrong in one way each, for the loader's refusals; and the loader's test program.
 set(DSAKIT_VARIANT_DIR ${CMAKE_CURRENT_BINARY_DIR}/loader/plugins)
 foreach(variant correct newer_table older_table size_zero other_abi null_run other_id other_version
-                other_manifest throws refuses refuses_silently future_abi)
+                other_manifest nonsense_size throws refuses refuses_silently future_abi)
   set(id variant_${variant})
   set(abi 1)
   if(variant STREQUAL "future_abi")

@@ -1,5 +1,9 @@
 // A scalar backend in many builds: right, or wrong in the one way that TOY_WRONG names.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -103,6 +107,8 @@ class Toy {
     workspace(view.tokens, needed, error);
     if (const dsakit_rc bad = check_workspace(args, needed.bytes, 64, error); bad != DSAKIT_RC_OK)
       return bad;
+    if (wrong("exits")) std::_Exit(7);
+    while (wrong("hangs")) pause();
     std::vector<float> scratch(wrong("allocates") ? 1000 : 0);
     slots_ = static_cast<std::int64_t*>(args.workspace);
     logits_ = reinterpret_cast<float*>(slots_ + padded());

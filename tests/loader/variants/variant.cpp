@@ -63,6 +63,7 @@ LongerTable make_table() {
   if (is("null_run")) plugin.run = nullptr;
   if (is("other_id")) plugin.id = "somebody_else";
   if (is("other_version")) plugin.version[2] = 9;
+  if (is("nonsense_size")) plugin.manifest_size = ~std::uint64_t{0};
   if (is("other_manifest")) {
     plugin.manifest = kOther;
     plugin.manifest_size = sizeof(kOther) - 1;
