@@ -39,6 +39,7 @@ struct Fixture {
   static Description describe_pool(const KvLayout& layout, const char* kv_scale) {
     Description d;
     d.layout = layout.name;
+    if (layout.name == "v4_584") d.model_family = "deepseek_v4";
     d.kv_scale = kv_scale;
     d.pages = 5;
     return d;
