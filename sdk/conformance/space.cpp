@@ -89,11 +89,7 @@ bool RowSpace::alone(const std::string& dim, const Value& value) const {
   const DimensionTable& dims = single_.dimensions();
   for (int i = 0; i < dims.size(); ++i)
     if (dims.at(i).name != "phase") request.values[dims.at(i).name] = Unknown{};
-  if (dim == "phase")
-    only_phase(request, std::get<Token>(value));
-  else
-    request.values[dim] = value;
-  if (dim != "phase") request.prefill = request.decode = request.mtp = true;
+  request.values[dim] = value;
   return single_.count_accepting_rows(request) > 0;
 }
 
@@ -225,13 +221,13 @@ bool RowSpace::accepts(const Description& d) const {
     second.page_size = d.page_size2;
     second.topk2 = 0;
     second.features.emplace_back("second_cache");
-    if (single_.count_accepting_rows(request(second)) == 0) return false;
+    if (single_.allowed_set(request(second)).empty()) return false;
   }
-  return single_.count_accepting_rows(request(d)) > 0;
+  return !single_.allowed_set(request(d)).empty();
 }
 
 bool RowSpace::served(const Description& d) const {
-  return whole_.count_accepting_rows(request(d)) > 0;
+  return !whole_.allowed_set(request(d)).empty();
 }
 
 bool RowSpace::accepts_feature(const std::string& name) const {
