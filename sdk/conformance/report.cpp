@@ -1,8 +1,10 @@
 // A report as text and as JSON.
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "sdk/conformance/runner.hpp"
@@ -17,15 +19,22 @@ std::string tier_name(Tier tier) {
   return tier == Tier::full ? "full" : "reduced";
 }
 
-// Skips with the same check and reason are one line.
+// Skips for the same reason are one line.
 std::string skipped_lines(const Report& report) {
-  std::map<std::pair<std::string, std::string>, int> same;
+  constexpr std::size_t kShown = 3;
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const CheckResult& r : report.results) {
+    if (r.result != Result::skip) continue;
+    std::vector<std::string>& names = by_reason[r.reason];
+    if (std::ranges::find(names, r.name) == names.end()) names.push_back(r.name);
+  }
   std::string text;
-  for (const CheckResult& r : report.results)
-    if (r.result == Result::skip) ++same[{r.name, r.reason}];
-  for (const auto& [key, rows] : same)
-    text += fmt::format("skip  {}{}: {}\n", key.first,
-                        rows > 1 ? fmt::format(" ({} rows)", rows) : "", key.second);
+  for (auto& [reason, names] : by_reason) {
+    const std::size_t more = names.size() > kShown ? names.size() - kShown : 0;
+    names.resize(names.size() - more);
+    text += fmt::format("skip  {}: {}{}\n", reason, fmt::join(names, ", "),
+                        more > 0 ? fmt::format(" and {} more", more) : "");
+  }
   return text;
 }
 
