@@ -3,6 +3,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "device/family.hpp"
 #include "device/model_config.hpp"
@@ -35,6 +36,13 @@ Diagnostic not_sparse(Code code, const ModelFacts& model, const RequestOptions& 
     }
   }
   d.notes.push_back(fmt::format("{}: {}", subject_of(model), model.why));
+  std::vector<std::string> served;
+  for (const Architecture& architecture : model_architectures()) {
+    if (!architecture.family.empty()) served.emplace_back(architecture.name);
+  }
+  d.notes.push_back(
+      fmt::format("architectures that are sparse where config.json states an index_topk: {}",
+                  fmt::join(served, ", ")));
   return d;
 }
 
@@ -122,6 +130,7 @@ class Builder {
     std::string text = fmt::format("num_attention_heads = {}", heads);
     if (options_.tp > 1) text += fmt::format(", divided by --tp {}", options_.tp);
     put("heads", heads / options_.tp, from_model(std::move(text)));
+    request_.head_split = {heads, options_.tp, typed_origin(options_, "tp").value_or(Origin{})};
   }
 
   // The origin of what follows from the architecture alone.
@@ -167,7 +176,10 @@ class Builder {
       }
       features.emplace_back(resolve_alias(name));
     }
-    if (model_.sinks) features.emplace_back(kAttnSink);
+    if (model_.sinks) {
+      features.emplace_back(kAttnSink);
+      request_.model_features = {std::string(kAttnSink)};
+    }
     if (options_.hisparse) features.emplace_back(kHiSparse);
     std::ranges::sort(features);
     features.erase(std::unique(features.begin(), features.end()), features.end());

@@ -183,6 +183,9 @@ void Advisor::compare_with_others(Answer& answer, const Request& request,
 }
 
 Answer Advisor::resolve(Request request, const Policy& policy) const {
+  if (auto slip = device_contradiction(request)) {
+    return error_answer(catalog_->name(), std::move(*slip));
+  }
   apply_preferences(request, options_.environment, options_.user);
   Answer answer = catalog_->solver().resolve(request, policy);
   complete(answer, request, policy);
@@ -190,6 +193,9 @@ Answer Advisor::resolve(Request request, const Policy& policy) const {
 }
 
 Answer Advisor::validate(Request request, const Policy& policy) const {
+  if (auto slip = device_contradiction(request)) {
+    return error_answer(catalog_->name(), std::move(*slip));
+  }
   apply_preferences(request, options_.environment, options_.user);
   Answer answer = catalog_->solver().validate(request, policy);
   complete(answer, request, policy);
@@ -197,8 +203,13 @@ Answer Advisor::validate(Request request, const Policy& policy) const {
 }
 
 Explanation Advisor::explain(Request request, const Policy& policy) const {
+  Explanation explanation;
+  if (auto slip = device_contradiction(request)) {
+    explanation.answer = error_answer(catalog_->name(), std::move(*slip));
+    return explanation;
+  }
   apply_preferences(request, options_.environment, options_.user);
-  Explanation explanation = catalog_->solver().explain(request, policy);
+  explanation = catalog_->solver().explain(request, policy);
   complete(explanation.answer, request, policy);
   return explanation;
 }

@@ -42,7 +42,8 @@ class Advisor {
   const AdvisorOptions& options() const { return options_; }
 
   // The solver's projections with the typed backends of environment and user configuration applied,
-  // and with notes about files that were not used and other catalogues that disagree.
+  // and with notes about files that were not used and other catalogues that disagree. A platform
+  // and a device that do not belong together are an error (E0408).
   Answer resolve(Request request, const Policy& policy) const;
   Answer validate(Request request, const Policy& policy) const;
   Explanation explain(Request request, const Policy& policy) const;

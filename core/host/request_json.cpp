@@ -45,7 +45,9 @@ bool all_strings(const json& value) {
 
 std::optional<Diagnostic> take_text(const std::string& key, const json& value,
                                     ParsedRequestOptions& out) {
-  if (!value.is_string()) return wrong(key, value, "a string");
+  if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
+    return wrong(key, value, "a string that is not empty; leave the key out for none");
+  }
   const auto text = value.get<std::string>();
   if (key == "device") out.request.device = text;
   if (key == "kv_dtype") out.request.kv_dtype = text;

@@ -21,7 +21,7 @@ struct KnownDevice {
   int major;                  // compute capability major on cuda, 0 elsewhere
   int number;                 // 121 of sm_121; 0 elsewhere
   int family;                 // first number of the family that suffix f names; 0 = none
-  std::string_view products;  // examples, for people
+  std::string_view products;  // what people call it, separated by ", "
 };
 
 std::span<const KnownDevice> known_devices();
@@ -29,7 +29,12 @@ std::span<const KnownDevice> known_devices();
 // Exact name; null if the table has none.
 const KnownDevice* find_device(std::string_view name);
 
-// The device of that name, or E0403 with the nearest known name.
+// The device that a product ("H100", "NVIDIA GeForce RTX 4090"), a compute capability ("9.0") or
+// another spelling ("SM90") means; null if none does.
+const KnownDevice* device_meant_by(std::string_view text);
+
+// The device of that name, or E0403 with the device that is meant, else a name that is spelled
+// much the same.
 tl::expected<const KnownDevice*, Diagnostic> device_or_error(std::string_view name);
 
 struct ArchToken {

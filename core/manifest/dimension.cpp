@@ -51,9 +51,9 @@ constexpr Builtin kBuiltins[] = {
     {"compute", DimType::token, "exact", kSettable, "arithmetic of the products: exact, fp8"},
     {"features", DimType::set, "{}", kSettable,
      "what the engine uses: hisparse, cuda_graph, attn_sink, ..."},
-    {"runtime_cuda", DimType::version, "", kOpen, "CUDA runtime on the machine"},
-    {"runtime_hip", DimType::version, "", kOpen, "HIP runtime on the machine"},
-    {"driver", DimType::version, "", kOpen, "GPU driver on the machine"},
+    {"runtime_cuda", DimType::version, "", kOpen | kSettable, "CUDA runtime on the machine"},
+    {"runtime_hip", DimType::version, "", kOpen | kSettable, "HIP runtime on the machine"},
+    {"driver", DimType::version, "", kOpen | kSettable, "GPU driver on the machine"},
 };
 
 constexpr std::string_view kPhaseDim = "phase";

@@ -125,7 +125,13 @@ std::string to_json(const Explanation& explanation) {
   Json out = answer_json(explanation.answer);
   out["evaluation"] = Json::array();
   for (const RowVerdict& row : explanation.evaluation) out["evaluation"].push_back(row_json(row));
+  if (!explanation.judged_dtypes.empty()) {
+    out["judged_with"] = {{"kv_dtype", explanation.judged_dtypes},
+                          {"chosen", explanation.answer.ok()}};
+  }
   out["allowed"] = raw(sessions_json(explanation.allowed));
+  out["allowed_count"] = explanation.allowed_count;
+  if (!explanation.allowed_complete) out["allowed_complete"] = false;
   return dump(out);
 }
 

@@ -74,7 +74,14 @@ struct RowVerdict {
 struct Explanation {
   Answer answer;
   std::vector<RowVerdict> evaluation;  // catalogue order, then row, then phase
-  std::vector<Session> allowed;        // allowed_set, in total order
+  // allowed_set in total order, its first kListed sessions.
+  static constexpr std::size_t kListed = 256;
+  std::vector<Session> allowed;
+  std::size_t allowed_count = 0;  // of the whole allowed_set
+  bool allowed_complete = true;   // false: counting stopped, there are at least allowed_count
+  // Under kv_dtype `auto` what the verdicts were judged with: the chosen dtype; without a session
+  // all that were tried, and a row fits if it takes one of them. Empty where none was to choose.
+  std::vector<std::string> judged_dtypes;
 };
 
 // The forms of framework §5, keys in that order.

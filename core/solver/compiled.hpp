@@ -29,6 +29,11 @@ class Dictionary {
     return found == ids_.end() ? -1 : found->second;
   }
   std::size_t size() const { return ids_.size(); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& [name, number] : ids_) out.push_back(name);
+    return out;
+  }
 
  private:
   std::unordered_map<std::string, int> ids_;

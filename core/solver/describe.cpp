@@ -3,11 +3,33 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "manifest/arch.hpp"
 
 namespace dsakit {
 namespace {
+
+// Why a set predicate refuses the requested elements: "refuses hisparse (accepts none)".
+std::string set_refusal(const Predicate& predicate, const Set& requested) {
+  const auto holds = [](const Set& set, const std::string& element) {
+    return std::ranges::find(set, element) != set.end();
+  };
+  const Set& admitted = predicate.subset ? *predicate.subset : predicate.includes;
+  std::vector<std::string> refused, needed;
+  for (const std::string& element : requested) {
+    if (!holds(admitted, element) || holds(predicate.none_of, element)) refused.push_back(element);
+  }
+  for (const std::string& element : predicate.includes) {
+    if (!holds(requested, element)) needed.push_back(element);
+  }
+  std::string out;
+  if (!refused.empty()) out = fmt::format("refuses {}", fmt::join(refused, ", "));
+  if (!needed.empty()) {
+    out += fmt::format("{}needs {}", out.empty() ? "" : ", ", fmt::join(needed, ", "));
+  }
+  return out + fmt::format(" (accepts {})", predicate_text(predicate));
+}
 
 std::string describe_fail(const Query& query, const Evaluated& evaluated, int row,
                           const Fail& fail) {
@@ -33,6 +55,11 @@ std::string describe_fail(const Query& query, const Evaluated& evaluated, int ro
                                      value_text(*dim.neutral),
                                      slot.value ? value_text(*slot.value) : "unknown")
                        : fmt::format("{} is not declared", dim.name);
+  }
+  const auto& slot = evaluated.request.slots[static_cast<std::size_t>(fail.dim)];
+  if (dim.type == DimType::set) {
+    return fmt::format("{}: {}", dim.name,
+                       set_refusal(*fail.predicate->source, std::get<Set>(*slot.value)));
   }
   return fmt::format("{} accepts {}", dim.name, predicate_text(*fail.predicate->source));
 }

@@ -1,7 +1,9 @@
 #include "solver/join.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
 
 #include "solver/obligations.hpp"
 
@@ -20,11 +22,12 @@ template <typename Visit, typename Prune>
 class SessionWalk {
  public:
   SessionWalk(const Solver::Compiled& catalog, const Evaluated& evaluated,
-              const Candidates& candidates, const std::array<bool, 3>& phases, Visit visit,
-              Prune prune)
+              const Candidates& candidates, const std::array<bool, 3>& phases, Work& work,
+              Visit visit, Prune prune)
       : catalog_(catalog),
         evaluated_(evaluated),
         candidates_(candidates),
+        work_(work),
         visit_(visit),
         prune_(prune) {
     for (const Phase phase : kOrder) {
@@ -43,6 +46,7 @@ class SessionWalk {
       session_.row[index(steps_[Step])] = row;
       chosen_[Step] = row;
       if (prune_(session_)) break;  // sorted: what follows is no better
+      if (!work_.spend()) break;
       if (find_clash(catalog_, evaluated_, std::span<const int>(chosen_.data(), Step + 1)))
         continue;
       if constexpr (Step + 1 < kOrder.size()) {
@@ -59,6 +63,7 @@ class SessionWalk {
   const Solver::Compiled& catalog_;
   const Evaluated& evaluated_;
   const Candidates& candidates_;
+  Work& work_;
   Visit visit_;
   Prune prune_;
   std::array<Phase, 3> steps_{};
@@ -77,6 +82,62 @@ Clash provides_clash(const Solver::Compiled& catalog, int a, int b) {
       return {Clash::Kind::provides, dim};
   }
   return {};
+}
+
+// Rows of one backend that nothing in a session can tell apart but their place in the order.
+bool interchangeable(const Solver::Compiled& catalog, const Evaluated& evaluated, int a, int b) {
+  const CompiledRow& left = row_at(catalog, a);
+  const CompiledRow& right = row_at(catalog, b);
+  const auto pending_a = evaluated.pending_of(a);
+  const auto pending_b = evaluated.pending_of(b);
+  return left.backend == right.backend && left.layout == right.layout &&
+         left.other_provides == right.other_provides &&
+         std::ranges::equal(pending_a, pending_b,
+                            [](const PendingCondition& x, const PendingCondition& y) {
+                              return x.dim == y.dim && x.predicate == y.predicate;
+                            });
+}
+
+// Of rows that are interchangeable, the best: with the others there are more sessions, none better.
+// `rows` hold those of a backend side by side.
+std::vector<int> representatives(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                                 const SessionOrder& order, const std::vector<int>& rows) {
+  std::vector<int> out;
+  std::size_t first_of_backend = 0;
+  for (const int row : rows) {
+    if (!out.empty() && row_at(catalog, out.back()).backend != row_at(catalog, row).backend) {
+      first_of_backend = out.size();
+    }
+    const auto same =
+        std::find_if(out.begin() + static_cast<std::ptrdiff_t>(first_of_backend), out.end(),
+                     [&](int other) { return interchangeable(catalog, evaluated, row, other); });
+    if (same == out.end()) {
+      out.push_back(row);
+    } else if (order.better_row(row, *same)) {
+      *same = row;
+    }
+  }
+  return out;
+}
+
+Candidates representatives(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                           const SessionOrder& order, const Candidates& candidates) {
+  Candidates out;
+  for (const Phase phase : kPhases) {
+    out[index(phase)] = representatives(catalog, evaluated, order, candidates[index(phase)]);
+    order.sort(out[index(phase)]);
+  }
+  return out;
+}
+
+// Names a session's backends by one number: catalogues hold far fewer than 2^21 of them.
+std::uint64_t combination(const Solver::Compiled& catalog, const SessionRows& session) {
+  std::uint64_t out = 0;
+  for (const int row : session.row) {
+    const int backend = row < 0 ? 0 : row_at(catalog, row).backend + 1;
+    out = out << 21 | static_cast<std::uint64_t>(backend);
+  }
+  return out;
 }
 
 }  // namespace
@@ -138,6 +199,15 @@ void SessionOrder::sort(std::vector<int>& rows) const {
   });
 }
 
+bool SessionOrder::better_row(int a, int b) const {
+  const auto place = [this](int row) {
+    const CompiledRow& compiled = row_at(catalog_, row);
+    return std::tuple(-compiled.source->rank, -compiled.constrained,
+                      std::string_view(compiled.source->name));
+  };
+  return place(a) < place(b);
+}
+
 bool SessionOrder::better(const SessionRows& a, const SessionRows& b) const {
   const Key key_a = key(a), key_b = key(b);
   if (key_a != key_b) return key_a < key_b;
@@ -179,9 +249,8 @@ bool SessionOrder::better(const SessionRows& a, const SessionRows& b) const {
 
 std::optional<SessionRows> best_session(const Solver::Compiled& catalog, const Evaluated& evaluated,
                                         const SessionOrder& order, const Candidates& candidates,
-                                        const std::array<bool, 3>& phases) {
-  Candidates sorted = candidates;
-  for (auto& rows : sorted) order.sort(rows);
+                                        const std::array<bool, 3>& phases, Work& work) {
+  const Candidates sorted = representatives(catalog, evaluated, order, candidates);
   std::optional<SessionRows> best;
   SessionOrder::Key best_key{};
   const auto visit = [&](const SessionRows& session) {
@@ -192,21 +261,39 @@ std::optional<SessionRows> best_session(const Solver::Compiled& catalog, const E
   const auto prune = [&](const SessionRows& partial) {
     return best && order.key(partial) > best_key;
   };
-  SessionWalk walk(catalog, evaluated, sorted, phases, visit, prune);
+  SessionWalk walk(catalog, evaluated, sorted, phases, work, visit, prune);
   walk.walk();
   return best;
 }
 
-std::vector<SessionRows> all_sessions(const Solver::Compiled& catalog, const Evaluated& evaluated,
-                                      const SessionOrder& order, const Candidates& candidates,
-                                      const std::array<bool, 3>& phases) {
-  std::vector<SessionRows> out;
-  const auto visit = [&out](const SessionRows& session) { out.push_back(session); };
+SessionList list_sessions(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                          const SessionOrder& order, const Candidates& candidates,
+                          const std::array<bool, 3>& phases, std::size_t limit, Work& work,
+                          std::array<std::set<int>, 3>& backends) {
+  const Candidates sorted = representatives(catalog, evaluated, order, candidates);
+  std::unordered_map<std::uint64_t, SessionRows> best_of;
+  const auto visit = [&](const SessionRows& session) {
+    const auto [known, is_new] = best_of.try_emplace(combination(catalog, session), session);
+    if (!is_new && order.better(session, known->second)) known->second = session;
+  };
   const auto never = [](const SessionRows&) { return false; };
-  SessionWalk walk(catalog, evaluated, candidates, phases, visit, never);
+  SessionWalk walk(catalog, evaluated, sorted, phases, work, visit, never);
   walk.walk();
-  std::ranges::sort(
-      out, [&order](const SessionRows& a, const SessionRows& b) { return order.better(a, b); });
+  SessionList out;
+  out.count = best_of.size();
+  out.first.reserve(best_of.size());
+  for (const auto& [key, session] : best_of) {
+    out.first.push_back(session);
+    for (const Phase phase : kPhases) {
+      const int row = session.row[index(phase)];
+      if (row >= 0) backends[index(phase)].insert(row_at(catalog, row).backend);
+    }
+  }
+  const std::size_t kept = std::min(limit, out.first.size());
+  std::ranges::partial_sort(
+      out.first, out.first.begin() + static_cast<std::ptrdiff_t>(kept),
+      [&order](const SessionRows& a, const SessionRows& b) { return order.better(a, b); });
+  out.first.resize(kept);
   return out;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,16 @@ struct SessionRows {
 
 // Rows that may be used in each phase.
 using Candidates = std::array<std::vector<int>, 3>;
+
+// How many combinations a search may still look at. A verdict has no bound; what only advises has.
+struct Work {
+  std::size_t left = std::numeric_limits<std::size_t>::max();
+  bool spend() {
+    if (left == 0) return false;
+    --left;
+    return true;
+  }
+};
 
 // Why rows that serve one by one cannot share a session.
 struct Clash {
@@ -47,6 +59,8 @@ class SessionOrder {
   Key key(const SessionRows& session) const;
   // Sorts rows of one phase so that key() never falls along the list.
   void sort(std::vector<int>& rows) const;
+  // Whether a session gets better when `a` takes the place of `b`, a row of the same backend.
+  bool better_row(int a, int b) const;
 
  private:
   int position(int row) const;
@@ -57,11 +71,17 @@ class SessionOrder {
 // The first session in the order, or nothing. `phases` are the requested ones.
 std::optional<SessionRows> best_session(const Solver::Compiled& catalog, const Evaluated& evaluated,
                                         const SessionOrder& order, const Candidates& candidates,
-                                        const std::array<bool, 3>& phases);
+                                        const std::array<bool, 3>& phases, Work& work);
 
-// Every session, in order.
-std::vector<SessionRows> all_sessions(const Solver::Compiled& catalog, const Evaluated& evaluated,
-                                      const SessionOrder& order, const Candidates& candidates,
-                                      const std::array<bool, 3>& phases);
+// The sessions, one for each combination of backends: the one with its best rows.
+struct SessionList {
+  std::vector<SessionRows> first;  // the best, in order, as many as were asked for
+  std::size_t count = 0;           // of all; a lower bound if the work ran out
+};
+
+SessionList list_sessions(const Solver::Compiled& catalog, const Evaluated& evaluated,
+                          const SessionOrder& order, const Candidates& candidates,
+                          const std::array<bool, 3>& phases, std::size_t limit, Work& work,
+                          std::array<std::set<int>, 3>& backends);
 
 }  // namespace dsakit

@@ -1,6 +1,7 @@
 // The projections of one evaluation: resolve, validate, allowed_set, explain, choices.
 
 #include <algorithm>
+#include <limits>
 
 #include "solver/obligations.hpp"
 #include "solver/query.hpp"
@@ -114,8 +115,9 @@ Answer answer(const Query& query) {
         list_obligations(query.catalog(), query.evaluated(found->attempt), found->session.row);
   } else {
     out.verdict = Answer::Verdict::rejected;
-    out.suggestions = suggest_changes(query);
-    out.diagnostics = explain_rejection(query, out.suggestions);
+    Advice advice = suggest_changes(query);
+    out.diagnostics = explain_rejection(query, advice);
+    out.suggestions = std::move(advice.suggestions);
   }
   warn_of_unknown_ids(query, out.diagnostics);
   return out;
@@ -137,8 +139,12 @@ Answer Solver::validate(const Request& request, const Policy& policy) const {
 
 std::vector<Session> Solver::allowed_set(const Request& request, const Policy& policy) const {
   const Query query(*compiled_, request, policy);
+  Work unbounded;
   std::vector<Session> out;
-  for (const auto& found : query.allowed()) out.push_back(query.name_session(found));
+  for (const auto& found :
+       query.allowed(std::numeric_limits<std::size_t>::max(), nullptr, unbounded).first) {
+    out.push_back(query.name_session(found));
+  }
   return out;
 }
 
@@ -156,7 +162,14 @@ Explanation Solver::explain(const Request& request, const Policy& policy) const 
       }
     }
   }
-  for (const auto& session : query.allowed()) out.allowed.push_back(query.name_session(session));
+  Work work{kListingWork};
+  const auto allowed = query.allowed(Explanation::kListed, nullptr, work);
+  for (const auto& session : allowed.first) out.allowed.push_back(query.name_session(session));
+  out.allowed_count = allowed.count;
+  out.allowed_complete = allowed.complete;
+  for (const std::string& dtype : found ? std::vector{found->kv_dtype} : query.dtypes()) {
+    if (!dtype.empty()) out.judged_dtypes.push_back(dtype);
+  }
   return out;
 }
 

@@ -92,27 +92,28 @@ std::vector<int> Query::candidates(const Evaluated& evaluated, Phase phase,
 }
 
 std::optional<Query::Found> Query::resolve() const {
-  return resolve(choice_);
+  Work unbounded;
+  return resolve(unbounded);
 }
 
-std::optional<Query::Found> Query::resolve(
-    const std::array<std::vector<std::string>, 3>& choice) const {
+std::optional<Query::Found> Query::resolve(Work& work) const {
   const auto unknown = [this](const std::string& entry) {
     return entry != "auto" && !catalog_.find(entry);
   };
-  for (const auto& entries : choice) {
+  for (const auto& entries : choice_) {
     if (std::ranges::any_of(entries, unknown)) return std::nullopt;
   }
   for (std::size_t attempt = 0; attempt < evaluated_.size(); ++attempt) {
     const Evaluated& verdicts = evaluated_[attempt];
     Candidates candidates_of;
-    for (const auto& decode : choice[index(Phase::decode)]) {
+    for (const auto& decode : entries(Phase::decode)) {
       candidates_of[index(Phase::decode)] = candidates(verdicts, Phase::decode, decode);
-      for (const auto& mtp : choice[index(Phase::mtp)]) {
+      for (const auto& mtp : entries(Phase::mtp)) {
         candidates_of[index(Phase::mtp)] = candidates(verdicts, Phase::mtp, mtp);
-        for (const auto& prefill : choice[index(Phase::prefill)]) {
+        for (const auto& prefill : entries(Phase::prefill)) {
           candidates_of[index(Phase::prefill)] = candidates(verdicts, Phase::prefill, prefill);
-          const auto best = best_session(catalog_, verdicts, order_, candidates_of, phases_);
+          const auto best = best_session(catalog_, verdicts, order_, candidates_of, phases_, work);
+          if (work.left == 0) return std::nullopt;
           if (best) return Found{*best, dtypes_[attempt], attempt};
         }
       }
@@ -121,14 +122,33 @@ std::optional<Query::Found> Query::resolve(
   return std::nullopt;
 }
 
-std::vector<Query::Found> Query::allowed() const {
-  std::vector<Found> out;
+Query::Allowed Query::allowed(std::size_t limit, const Entries* within, Work& work) const {
+  Allowed out;
+  std::array<std::set<int>, 3> backends;
   for (std::size_t attempt = 0; attempt < evaluated_.size(); ++attempt) {
-    Candidates all;
-    for (const Phase phase : kPhases)
-      all[index(phase)] = candidates(evaluated_[attempt], phase, "");
-    for (const auto& session : all_sessions(catalog_, evaluated_[attempt], order_, all, phases_)) {
-      out.push_back({session, dtypes_[attempt], attempt});
+    Candidates rows;
+    for (const Phase phase : kPhases) {
+      const auto takes = [&](int row) {
+        const int backend = catalog_.rows[static_cast<std::size_t>(row)].backend;
+        const auto& entries = (*within)[index(phase)];
+        return std::ranges::any_of(entries, [&](const std::string& entry) {
+          return entry == "auto" || entry == catalog_.id(backend);
+        });
+      };
+      rows[index(phase)] = candidates(evaluated_[attempt], phase, "");
+      if (within) std::erase_if(rows[index(phase)], [&](int row) { return !takes(row); });
+    }
+    const SessionList list = list_sessions(catalog_, evaluated_[attempt], order_, rows, phases_,
+                                           limit - out.first.size(), work, backends);
+    out.count += list.count;
+    for (const SessionRows& session : list.first) {
+      out.first.push_back({session, dtypes_[attempt], attempt});
+    }
+  }
+  out.complete = work.left > 0;
+  for (const Phase phase : kPhases) {
+    for (const int backend : backends[index(phase)]) {
+      out.ids[index(phase)].insert(catalog_.id(backend));
     }
   }
   return out;

@@ -5,12 +5,16 @@
 
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "solver/join.hpp"
 
 namespace dsakit {
+
+// Combinations that a listing or a search for advice looks at before it says that it stopped.
+inline constexpr std::size_t kListingWork = 4'000'000;
 
 class Query {
  public:
@@ -25,13 +29,24 @@ class Query {
 
   // R6, R9, R11: the first session under the request's choice.
   std::optional<Found> resolve() const;
-  // Under another choice (entries by phase, {"auto"} for untyped), same request otherwise.
-  std::optional<Found> resolve(const std::array<std::vector<std::string>, 3>& choice) const;
-  // R6: all sessions whatever was typed, rank 0 included, over all tried dtypes.
-  std::vector<Found> allowed() const;
+  // The same with a bound: nothing may also mean that the work ran out.
+  std::optional<Found> resolve(Work& work) const;
+
+  // R6: the sessions whatever was typed, rank 0 included, over all tried dtypes; one for each
+  // combination of backends and dtype.
+  struct Allowed {
+    std::vector<Found> first;  // the best, in order, as many as were asked for
+    std::size_t count = 0;     // of all
+    bool complete = true;      // false: the work ran out, so there are at least `count`
+    std::array<std::set<std::string>, 3> ids;  // by phase, of all
+  };
+  using Entries = std::array<std::vector<std::string>, 3>;
+  // Of backends that `within` names, `auto` for any; null: of any.
+  Allowed allowed(std::size_t limit, const Entries* within, Work& work) const;
 
   // The entries typed for a phase; {"auto"} if nothing was.
   const std::vector<std::string>& entries(Phase phase) const { return choice_[index(phase)]; }
+  const Entries& choice() const { return choice_; }
   bool typed(Phase phase) const;
   // Denied by the policy, with its reason.
   const Deny* denied(const std::string& id) const;
@@ -58,7 +73,7 @@ class Query {
   const Request& request_;
   const Policy& policy_;
   std::array<bool, 3> phases_;
-  std::array<std::vector<std::string>, 3> choice_;
+  Entries choice_;
   std::vector<std::string> dtypes_;
   std::vector<Evaluated> evaluated_;         // by dtype
   mutable std::optional<Evaluated> report_;  // made on demand
@@ -71,13 +86,16 @@ std::vector<std::string> dtype_preference(const Request& request, const Policy& 
 // One row's conditions in one phase, in words of the answer.
 RowVerdict row_verdict(const Query& query, const Evaluated& evaluated, int row, Phase phase);
 
-// Why there is no session (R10): diagnostics in the order they are shown, `suggestions` as their
-// help.
-std::vector<Diagnostic> explain_rejection(const Query& query,
-                                          const std::vector<Suggestion>& suggestions);
-
 // Single changes of what was typed or is settable that were re-evaluated and accepted (P5).
-std::vector<Suggestion> suggest_changes(const Query& query);
+struct Advice {
+  std::vector<Suggestion> suggestions;
+  std::vector<std::string> tried;  // settings of which another value was evaluated
+  bool complete = true;            // false: a bound ended the search
+};
+Advice suggest_changes(const Query& query);
+
+// Why there is no session (R10): diagnostics in the order they are shown, the advice as their help.
+std::vector<Diagnostic> explain_rejection(const Query& query, const Advice& advice);
 
 // The answer for a query, rejections explained.
 Answer answer(const Query& query);

@@ -5,17 +5,20 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "diag/nearest.hpp"
 #include "solver/clash.hpp"
 #include "solver/describe.hpp"
+#include "solver/unnamed.hpp"
 
 namespace dsakit {
 namespace {
 
-constexpr std::size_t kShownRows = 4;      // rows of a typed backend in text
-constexpr std::size_t kShownBackends = 8;  // backends of a report in text
-constexpr std::size_t kShownSessions = 3;  // nearest allowed sessions
+constexpr std::size_t kShownRows = 4;        // rows of a typed backend in text
+constexpr std::size_t kShownBackends = 8;    // backends of a report in text
+constexpr std::size_t kShownSessions = 3;    // nearest allowed sessions
+constexpr std::size_t kListedSessions = 64;  // sessions by name in JSON
 
 // The rows of a backend, those with the fewest unmet conditions in `phase` first.
 std::vector<int> nearest_rows(const Query& query, const Evaluated& evaluated,
@@ -36,23 +39,39 @@ std::vector<int> nearest_rows(const Query& query, const Evaluated& evaluated,
 
 class Rejection {
  public:
-  Rejection(const Query& query, const std::vector<Suggestion>& suggestions)
+  Rejection(const Query& query, const Advice& advice)
       : query_(query),
         report_(query.report()),
-        suggestions_(suggestions),
-        allowed_(query.allowed()) {}
+        advice_(advice),
+        allowed_(query.allowed(kShownSessions, nullptr, work_)) {
+    for (const CompiledBackend& backend : catalog().backends) nearest_.push_back(nearest(backend));
+  }
 
   std::vector<Diagnostic> run() {
-    refuse_unknown_dtype();
+    auto unknown_dtype = unnamed_dtype(query_);
+    if (unknown_dtype) out_.push_back(std::move(*unknown_dtype));
     for (const Phase phase : kPhases) {
       if (query_.phases()[index(phase)]) refuse_typed(phase);
     }
-    if (!typed_refused_ && !list_named_sessions()) refuse_all();
+    if (!typed_refused_ && !list_named_sessions()) {
+      if (unknown_dtype) {
+        out_.front().children = backend_reasons();  // it says all that E0301 would
+      } else {
+        refuse_all();
+      }
+    }
     add_context(out_.front());
     return std::move(out_);
   }
 
  private:
+  // The row by which a backend comes nearest, in the phase that is farthest from being served.
+  struct Nearest {
+    Phase phase = Phase::prefill;
+    int row = -1;
+    std::size_t unmet = 0;
+  };
+
   const Solver::Compiled& catalog() const { return query_.catalog(); }
 
   std::string subject() const {
@@ -67,36 +86,6 @@ class Rejection {
     if (!text("arch").empty()) out += " on " + text("arch");
     if (!text("kv_dtype").empty()) out += " with kv_dtype " + text("kv_dtype");
     return out;
-  }
-
-  // A dtype that no row of the catalogue names is a spelling problem before it is anything else.
-  void refuse_unknown_dtype() {
-    const auto found = query_.request().values.find("kv_dtype");
-    if (found == query_.request().values.end()) return;
-    const auto* dtype = std::get_if<Token>(&found->second);
-    if (!dtype || *dtype == "auto") return;
-    std::set<std::string> known;
-    for (const CompiledRow& row : catalog().rows) {
-      bool restricted = false;
-      for (const int number : row.predicates) {
-        const CompiledPredicate& predicate = catalog().predicate(number);
-        if (predicate.dim != catalog().kv_dtype_dim || predicate.never) continue;
-        restricted = true;
-        known.insert(predicate.source->list.begin(), predicate.source->list.end());
-      }
-      if (!restricted && row.mentioned_or_open.test(catalog().kv_dtype_dim)) return;
-    }
-    if (known.empty() || known.contains(*dtype)) return;
-    std::vector<std::string> accepted{"auto"};
-    for (const std::string& token : known) {
-      for (std::string& spelling : spellings(token)) accepted.push_back(std::move(spelling));
-    }
-    auto diagnostic =
-        Diagnostic(Code::E0406).with("catalog", catalog().catalog).with("found", *dtype);
-    const auto origin = query_.request().origins.find("kv_dtype");
-    if (origin != query_.request().origins.end()) diagnostic.origins.push_back(origin->second);
-    diagnostic.notes.push_back("accepted spellings: " + quoted_list(accepted));
-    out_.push_back(std::move(diagnostic));
   }
 
   void refuse_typed(Phase phase) {
@@ -178,25 +167,26 @@ class Rejection {
 
   // R10: sessions that naming would open.
   bool list_named_sessions() {
+    const auto by_name = query_.allowed(kListedSessions, &query_.choice(), work_);
+    if (by_name.first.empty()) return false;
     std::vector<Session> sessions;
-    for (const auto& found : allowed_) {
-      Session session = query_.name_session(found);
-      const bool fits = std::ranges::all_of(kPhases, [&](Phase phase) {
-        const auto& entries = query_.entries(phase);
-        return !query_.phases()[index(phase)] ||
-               std::ranges::any_of(entries, [&](const std::string& entry) {
-                 return entry == "auto" || entry == session.backend[index(phase)];
-               });
-      });
-      if (fits) sessions.push_back(std::move(session));
-    }
-    if (sessions.empty()) return false;
+    for (const auto& found : by_name.first) sessions.push_back(query_.name_session(found));
     auto diagnostic = Diagnostic(Code::E0302)
                           .with("phases", describe_phases(query_.phases()))
-                          .with("count", static_cast<std::int64_t>(sessions.size()))
+                          .with("count", static_cast<std::int64_t>(by_name.count))
                           .with("sessions", RawJson{sessions_json(sessions)});
     for (std::size_t i = 0; i < std::min(sessions.size(), kShownBackends); ++i) {
-      diagnostic.evidence.push_back({"by name", describe_session(sessions[i])});
+      const std::string& dtype = sessions[i].kv_dtype;
+      diagnostic.evidence.push_back(
+          {"by name", describe_session(sessions[i]) +
+                          (dtype.empty() ? "" : fmt::format("   kv_dtype {}", dtype))});
+    }
+    if (by_name.count > kShownBackends) {
+      diagnostic.evidence.push_back(
+          {"", fmt::format("… and {} more", by_name.count - kShownBackends)});
+    }
+    if (!by_name.complete) {
+      diagnostic.notes.emplace_back("counting stopped there: more sessions exist by name only");
     }
     diagnostic.children = backend_reasons();
     out_.push_back(std::move(diagnostic));
@@ -267,11 +257,15 @@ class Rejection {
         out.push_back(unserved(entry, phase, 1));
         has_reason = true;
       }
-      if (!has_reason) {
+      if (!has_reason && !in_a_session(entry.manifest->id)) {
         if (auto clash = clash_of_backend(query_, entry)) out.push_back(std::move(*clash));
       }
     }
     return out;
+  }
+
+  bool in_a_session(const std::string& id) const {
+    return std::ranges::any_of(allowed_.ids, [&](const auto& ids) { return ids.contains(id); });
   }
 
   Phase first_phase() const {
@@ -286,25 +280,20 @@ class Rejection {
     std::vector<int> order;
     for (int i = 0; i < static_cast<int>(catalog().backends.size()); ++i) order.push_back(i);
     std::ranges::sort(order, {}, [this](int i) {
-      return std::pair(nearest(catalog().backends[static_cast<std::size_t>(i)]).unmet,
-                       catalog().id(i));
+      return std::pair(nearest_[static_cast<std::size_t>(i)].unmet, catalog().id(i));
     });
     return order;
   }
-
-  // The row by which a backend comes nearest, in the phase that is farthest from being served.
-  struct Nearest {
-    Phase phase = Phase::prefill;
-    int row = -1;
-    std::size_t unmet = 0;
-  };
 
   Nearest nearest(const CompiledBackend& backend) const {
     Nearest out;
     for (const Phase phase : kPhases) {
       if (!query_.phases()[index(phase)] || backend.row_count == 0) continue;
       const int row = nearest_rows(query_, report_, backend, phase).front();
-      const std::size_t unmet = row_verdict(query_, report_, row, phase).failed.size();
+      FailKind kind{};
+      const bool serves =
+          row_serves_phase(catalog(), catalog().rows[static_cast<std::size_t>(row)], phase, &kind);
+      const std::size_t unmet = report_.fails_of(row).size() + (serves ? 0 : 1);
       if (out.row < 0 || unmet > out.unmet) out = {phase, row, unmet};
     }
     return out;
@@ -315,8 +304,9 @@ class Rejection {
     const auto order = backends_by_distance();
     for (std::size_t i = 0; i < std::min(order.size(), kShownBackends); ++i) {
       const CompiledBackend& entry = catalog().backends[static_cast<std::size_t>(order[i])];
+      const Nearest& at = nearest_[static_cast<std::size_t>(order[i])];
       out.push_back(
-          {entry.manifest->id, fmt::format("{}   {}", nearest(entry).unmet, nearest_text(entry))});
+          {entry.manifest->id, fmt::format("{}   {}", at.unmet, nearest_text(entry, at))});
     }
     if (order.size() > kShownBackends) {
       out.push_back({"", fmt::format("… and {} more (dsakit explain shows all)",
@@ -325,9 +315,8 @@ class Rejection {
     return out;
   }
 
-  std::string nearest_text(const CompiledBackend& backend) const {
+  std::string nearest_text(const CompiledBackend& backend, const Nearest& at) const {
     if (const Deny* deny = query_.denied(backend.manifest->id)) return "denied: " + deny->reason;
-    const Nearest at = nearest(backend);
     if (at.row < 0) return "has no rows";
     if (at.unmet > 0) {
       return fmt::format("{} (row {}, {})", describe_fails(query_, report_, at.row, at.phase),
@@ -346,13 +335,14 @@ class Rejection {
 
   // What is allowed here, and what was tried.
   void add_context(Diagnostic& first) const {
-    if (!allowed_.empty()) {
-      std::vector<Session> sessions;
-      for (const auto& found : allowed_) sessions.push_back(query_.name_session(found));
+    if (allowed_.count == 0) {
+      for (std::string& note : unnamed_values(query_, report_))
+        first.notes.push_back(std::move(note));
+    }
+    if (!allowed_.first.empty()) {
       for (const Phase phase : kPhases) {
         if (!query_.phases()[index(phase)]) continue;
-        std::set<std::string> ids;
-        for (const Session& session : sessions) ids.insert(session.backend[index(phase)]);
+        const auto& ids = allowed_.ids[index(phase)];
         first.notes.push_back(
             fmt::format("{} allowed here: {}", phase_name(phase),
                         quoted_list(std::vector<std::string>(ids.begin(), ids.end()))));
@@ -360,30 +350,45 @@ class Rejection {
       const bool listed =
           std::ranges::any_of(first.fields, [](const Field& f) { return f.name == "sessions"; });
       if (!listed) {
-        sessions.resize(std::min(sessions.size(), kShownSessions));
+        std::vector<Session> sessions;
+        for (const auto& found : allowed_.first) sessions.push_back(query_.name_session(found));
         first.fields.push_back({"sessions", RawJson{sessions_json(sessions)}});
       }
     }
-    for (const Suggestion& suggestion : suggestions_) first.helps.push_back(suggestion.text);
-    if (suggestions_.empty() && first.code != Code::E0302) {
-      first.notes.emplace_back(
-          "no change of one setting makes any backend fit; all settable dimensions were tried");
+    for (const Suggestion& suggestion : advice_.suggestions) {
+      first.helps.push_back(suggestion.text);
     }
+    if (advice_.suggestions.empty()) first.notes.push_back(nothing_found());
+  }
+
+  // That no suggestion is left, with exactly what was tried.
+  std::string nothing_found() const {
+    const std::string tried = advice_.tried.empty()
+                                  ? "there was none to try"
+                                  : fmt::format("tried were {}", fmt::join(advice_.tried, ", "));
+    if (!advice_.complete) {
+      return fmt::format(
+          "no change of one setting was found that makes a backend fit, but the search stopped "
+          "early; {}",
+          tried);
+    }
+    return fmt::format("no change of one setting makes any backend fit; {}", tried);
   }
 
   const Query& query_;
   const Evaluated& report_;
-  const std::vector<Suggestion>& suggestions_;
-  std::vector<Query::Found> allowed_;
+  const Advice& advice_;
+  Work work_{kListingWork};
+  Query::Allowed allowed_;
+  std::vector<Nearest> nearest_;  // by backend
   std::vector<Diagnostic> out_;
   bool typed_refused_ = false;
 };
 
 }  // namespace
 
-std::vector<Diagnostic> explain_rejection(const Query& query,
-                                          const std::vector<Suggestion>& suggestions) {
-  return Rejection(query, suggestions).run();
+std::vector<Diagnostic> explain_rejection(const Query& query, const Advice& advice) {
+  return Rejection(query, advice).run();
 }
 
 }  // namespace dsakit

@@ -17,6 +17,25 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kPhaseNames[] = {"prefill", "decode", "mtp"};
 
+// Names of options and engines for what a request says with another key.
+struct OtherName {
+  std::string_view written, key, note;
+};
+constexpr OtherName kOtherNames[] = {
+    {"device", "arch", "a request names the device as `arch`, with its `platform`"},
+    {"gpu", "arch", "a request names the device as `arch`, with its `platform`"},
+    {"model", "model_family", "a request names the model as `model_family`"},
+    {"family", "model_family", "a request names the model as `model_family`"},
+    {"dtype", "kv_dtype", "the element type of the KV cache is `kv_dtype`"},
+    {"kv_cache_dtype", "kv_dtype", "the element type of the KV cache is `kv_dtype`"},
+    {"prefill_backend", "prefill", "a typed backend stands under the name of its phase, `prefill`"},
+    {"decode_backend", "decode", "a typed backend stands under the name of its phase, `decode`"},
+    {"mtp_backend", "mtp", "a typed backend stands under the name of its phase, `mtp`"},
+    {"hisparse", "features", "HiSparse is `hisparse` in the list `features`"},
+    {"tp", "heads", "a request says the query heads a rank, `heads`"},
+    {"runtime", "runtime_cuda", "the toolkit version is `runtime_cuda` or `runtime_hip`"},
+};
+
 tl::unexpected<Diagnostic> wrong(const std::string& key, const Json& found, std::string allowed) {
   return tl::make_unexpected(Diagnostic(Code::E0402)
                                  .with("key", key)
@@ -99,6 +118,12 @@ class RequestReader {
     for (const auto reserved : reserved_request_keys()) known.emplace_back(reserved);
     auto diagnostic =
         Diagnostic(Code::E0401).with("key", key).with("catalog", std::string(catalog_));
+    const auto* other = std::ranges::find(kOtherNames, key, &OtherName::written);
+    if (other != std::end(kOtherNames)) {
+      return tl::make_unexpected(std::move(diagnostic)
+                                     .with("nearest", std::string(other->key))
+                                     .note(std::string(other->note)));
+    }
     if (const auto nearest = nearest_of_all(key, known)) {
       diagnostic = std::move(diagnostic)
                        .with("nearest", *nearest)
@@ -125,11 +150,19 @@ tl::expected<std::vector<std::string>, Diagnostic> policy_list(const Json& list,
                                                                const std::string& key,
                                                                const std::string& file) {
   if (!list.is_array()) return wrong_policy(file, "/" + key, list, "a list of names");
+  if (key == "kv_dtype" && list.empty()) {
+    return wrong_policy(file, "/" + key, list,
+                        "at least one dtype, or no such key: then the default order holds");
+  }
   std::vector<std::string> out;
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (!list[i].is_string())
       return wrong_policy(file, fmt::format("/{}/{}", key, i), list[i], "a name");
     const auto& name = list[i].get_ref<const std::string&>();
+    if (key == "kv_dtype" && (name == "auto" || !is_token(name))) {
+      return wrong_policy(file, fmt::format("/{}/{}", key, i), list[i],
+                          "the name of a dtype; `auto` is what this list decides");
+    }
     out.emplace_back(key == "kv_dtype" ? resolve_alias(name) : std::string_view(name));
   }
   return out;
@@ -169,6 +202,40 @@ std::optional<Phase> parse_phase(std::string_view name) {
 std::array<bool, 3> Request::phases() const {
   return {prefill || choice[0].has_value(), decode || choice[1].has_value(),
           mtp || choice[2].has_value()};
+}
+
+std::optional<Diagnostic> device_contradiction(const Request& request) {
+  const auto token_of = [&](const char* dim) -> const Token* {
+    const auto found = request.values.find(dim);
+    return found == request.values.end() ? nullptr : std::get_if<Token>(&found->second);
+  };
+  const Token* platform = token_of("platform");
+  const Token* arch = token_of("arch");
+  const KnownDevice* device = arch ? find_device(*arch) : nullptr;
+  if (!platform || !device || device->platform == *platform) return std::nullopt;
+  Diagnostic out = Diagnostic(Code::E0408)
+                       .with("platform", *platform)
+                       .with("arch", *arch)
+                       .with("allowed", std::string(device->platform));
+  for (const char* dim : {"platform", "arch"}) {
+    const auto origin = request.origins.find(dim);
+    if (origin == request.origins.end() || origin->second.text.empty()) continue;
+    if (std::ranges::find(out.origins, origin->second) == out.origins.end()) {
+      out.origins.push_back(origin->second);
+    }
+  }
+  std::string on_platform;
+  for (const KnownDevice& other : known_devices()) {
+    if (other.platform != *platform) continue;
+    on_platform += fmt::format("{}`{}`", on_platform.empty() ? "" : ", ", other.name);
+  }
+  out.notes.push_back(fmt::format("`{}` is a device of platform {}", *arch, device->platform));
+  out.notes.push_back(on_platform.empty()
+                          ? fmt::format("no device of platform {} is known: leave arch unknown "
+                                        "(null) to ask about it",
+                                        *platform)
+                          : fmt::format("devices of platform {}: {}", *platform, on_platform));
+  return out;
 }
 
 tl::expected<std::vector<std::string>, Diagnostic> split_choice(const Typed& typed, Phase phase) {

@@ -43,6 +43,15 @@ struct Request {
   std::map<std::string, Origin> origins;  // where a dimension's value came from, for messages
   std::string subject;  // what is asked about, for messages: "GlmMoeDsaForCausalLM"
 
+  // What `heads` was divided from; suggestions may divide otherwise.
+  struct HeadSplit {
+    std::int32_t total = 0, ranks = 1;  // query heads of the model, ranks that share them
+    Origin origin;                      // of `ranks`; empty text: not given
+    bool operator==(const HeadSplit&) const = default;
+  };
+  std::optional<HeadSplit> head_split;
+  Set model_features;  // elements of `features` that the model needs: no suggestion drops them
+
   // The requested phases, those added by typing included (R5).
   std::array<bool, 3> phases() const;
 };
@@ -68,6 +77,9 @@ tl::expected<Request, Diagnostic> parse_request(std::string_view json, const Dim
 // A policy from {"prefer":[ids],"deny":[ids or {"id","reason"}],"kv_dtype":[…]}; E0602 with the
 // JSON path.
 tl::expected<Policy, Diagnostic> parse_policy(std::string_view json, const std::string& file);
+
+// E0408 if `platform` and `arch` are known and no device is both: a slip, which no row explains.
+std::optional<Diagnostic> device_contradiction(const Request& request);
 
 // The entries of a typed list, or E0204: empty entry, `auto` not last.
 tl::expected<std::vector<std::string>, Diagnostic> split_choice(const Typed& typed, Phase phase);

@@ -1,19 +1,22 @@
 // Suggestions (P5): changes of one typed or settable value, each re-evaluated before it is offered.
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "solver/query.hpp"
+#include "diag/nearest.hpp"
+#include "solver/alternatives.hpp"
+#include "solver/describe.hpp"
 
 namespace dsakit {
 namespace {
 
-constexpr std::size_t kMaxTries = 96;  // bound on re-evaluations for one rejection
+constexpr std::size_t kMaxTries = 256;        // re-evaluations for one rejection
+constexpr std::size_t kMaxTriesSetting = 48;  // … of other values of one setting
 constexpr std::size_t kMaxSuggestions = 6;
+constexpr std::size_t kMaxOfSetting = 3;  // suggestions about one setting
 
 // How a set was changed: "without hisparse".
 std::string set_change(const Set& from, const Set& to) {
@@ -36,137 +39,252 @@ std::string respelled(const Origin* origin, const std::string& old_value, const 
   return fmt::format("{} = {}", name, new_value);
 }
 
+// Phases whose backend one and the same thing typed names: DSAKIT_BACKEND speaks for all of them.
+using Phases = std::vector<Phase>;
+
 class Suggester {
  public:
   explicit Suggester(const Query& query) : query_(query) {}
 
-  std::vector<Suggestion> run() {
-    for (const Phase phase : kPhases) {
-      if (query_.typed(phase)) change_typed(phase);
-    }
-    for (int dim = 0; dim < dims().size(); ++dim) {
-      if (dims().at(dim).settable) change_dimension(dim);
-    }
-    return std::move(out_);
+  Advice run() {
+    name_sessions();
+    for (const Phases& phases : typed_together()) change_typed(phases);
+    leave_out_mtp();
+    leave_out_layout();
+    for (int dim = 0; dim < dims().size(); ++dim) change_dimension(dim);
+    change_ranks();
+    advice_.complete = advice_.complete && work_.left > 0;
+    return std::move(advice_);
   }
 
  private:
   const DimensionTable& dims() const { return query_.catalog().dims; }
+  const Request& request() const { return query_.request(); }
+  const std::optional<Typed>& typed(Phase phase) const { return request().choice[index(phase)]; }
 
-  // Backends that the allowed set has in `phase` beside the other typed ids, in its order.
-  void change_typed(Phase phase) {
-    const Typed& typed = *query_.request().choice[index(phase)];
-    const std::string name(phase_name(phase));
-    Request without = query_.request();
-    without.choice[index(phase)].reset();
-    (phase == Phase::prefill  ? without.prefill
-     : phase == Phase::decode ? without.decode
-                              : without.mtp) = true;
-    if (const auto found = try_request(without)) {
-      const Session session =
-          Query(query_.catalog(), without, query_.policy()).name_session(*found);
-      add(fmt::format(R"({{"{}":null}})", name),
-          fmt::format("leave out {}: `{}` then serves {}",
-                      typed.origin.text.empty() ? name : "`" + typed.origin.text + "`",
-                      session.backend[index(phase)], name));
+  // Sessions that only naming opens: name what must be named.
+  void name_sessions() {
+    begin("names of backends");
+    const auto by_name = query_.allowed(kMaxOfSetting - 1, &query_.choice(), work_);
+    for (const auto& found : by_name.first) {
+      Request named = request();
+      std::string json, text;
+      for (const Phase phase : kPhases) {
+        const int row = found.session.row[index(phase)];
+        if (row < 0 || query_.catalog().rows[static_cast<std::size_t>(row)].source->rank != 0)
+          continue;
+        const std::string id = query_.name_session(found).backend[index(phase)];
+        if (typed(phase) && typed(phase)->text == id) continue;
+        named.choice[index(phase)] = Typed{id, {}};
+        json += fmt::format(R"({}"{}":"{}")", json.empty() ? "" : ",", phase_name(phase), id);
+        text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", phase_name(phase), id);
+      }
+      if (!accepted(named)) continue;
+      add("{" + json + "}", "name what is served by name only: " + text);
     }
-    std::set<std::string> ids;
-    for (const CompiledBackend& backend : query_.catalog().backends)
-      ids.insert(backend.manifest->id);
-    for (const std::string& id : ids) {
-      if (id == typed.text) continue;
-      Request other = query_.request();
-      other.choice[index(phase)]->text = id;
-      if (!try_request(other)) continue;
-      add(fmt::format(R"({{"{}":"{}"}})", name, id),
+  }
+
+  std::vector<Phases> typed_together() const {
+    std::vector<Phases> out;
+    for (const Phase phase : kPhases) {
+      if (!typed(phase)) continue;
+      const auto same = std::ranges::find_if(out, [&](const Phases& phases) {
+        const Typed& other = *typed(phases.front());
+        return !other.origin.text.empty() && other == *typed(phase);
+      });
+      if (same == out.end()) {
+        out.push_back({phase});
+      } else {
+        same->push_back(phase);
+      }
+    }
+    return out;
+  }
+
+  void change_typed(const Phases& phases) {
+    const Typed& typed_one = *typed(phases.front());
+    begin(typed_one.origin.text.empty() ? std::string(phase_name(phases.front()))
+                                        : typed_one.origin.text);
+    const bool known = std::ranges::all_of(query_.entries(phases.front()), [&](const auto& entry) {
+      return entry == "auto" || query_.catalog().find(entry);
+    });
+    if (known) leave_out_typed(phases);
+    replace_typed(phases, known);
+    if (!known) leave_out_typed(phases);
+    if (phases.size() > 1) {
+      for (const Phase phase : phases) replace_typed({phase}, known);
+    }
+  }
+
+  void leave_out_typed(const Phases& phases) {
+    const Typed& typed_one = *typed(phases.front());
+    const std::string name = typed_one.origin.text.empty() ? std::string(phase_name(phases.front()))
+                                                           : "`" + typed_one.origin.text + "`";
+    Request without = request();
+    for (const Phase phase : phases) without.choice[index(phase)].reset();
+    if (without.phases() == query_.phases()) {
+      if (const auto session = accepted(without)) {
+        add(json_of(phases, "null"),
+            fmt::format("leave out {}: {}", name, then_serve(*session, phases)));
+      }
+      return;
+    }
+    if (const auto session = accepted(without)) {
+      add(json_of(phases, "null"),
+          fmt::format("leave out {}, and with it the phase: {}", name, describe(*session)));
+    }
+    Request any = request();
+    for (const Phase phase : phases) any.choice[index(phase)]->text = "auto";
+    if (const auto session = accepted(any)) {
+      add(json_of(phases, "\"auto\""),
+          fmt::format("{}: {}",
+                      respelled(&typed_one.origin, typed_one.text,
+                                std::string(phase_name(phases.front())), "auto"),
+                      then_serve(*session, phases)));
+    }
+  }
+
+  // Backends that the allowed set has in all of `phases` beside what else is typed.
+  void replace_typed(const Phases& phases, bool known) {
+    const Typed& typed_one = *typed(phases.front());
+    for (const std::string& id : replacements(phases, known)) {
+      if (id == typed_one.text) continue;
+      Request other = request();
+      for (const Phase phase : phases) other.choice[index(phase)]->text = id;
+      if (!accepted(other)) continue;
+      const bool alone = phases.size() < together(phases.front());
+      add(json_of(phases, "\"" + id + "\""),
           fmt::format("`{}` serves this request: {}", id,
-                      respelled(&typed.origin, typed.text, name, id)));
+                      respelled(alone ? nullptr : &typed_one.origin, typed_one.text,
+                                std::string(phase_name(phases.front())), id)));
+    }
+  }
+
+  // The preferred one first; for an id that the catalogue does not have, the likeliest meant.
+  std::vector<std::string> replacements(const Phases& phases, bool known) {
+    Query::Entries choice = query_.choice();
+    for (const Phase phase : phases) choice[index(phase)] = {"auto"};
+    const auto allowed = query_.allowed(1, &choice, work_);
+    std::vector<std::string> ids;
+    for (const std::string& id : allowed.ids[index(phases.front())]) {
+      const bool everywhere = std::ranges::all_of(
+          phases, [&](Phase phase) { return allowed.ids[index(phase)].contains(id); });
+      if (everywhere) ids.push_back(id);
+    }
+    if (!known) return by_nearness(typed(phases.front())->text, ids);
+    if (!allowed.first.empty()) {
+      const Session best = query_.name_session(allowed.first.front());
+      std::ranges::stable_partition(
+          ids, [&](const auto& id) { return id == best.backend[index(phases.front())]; });
+    }
+    return ids;
+  }
+
+  // How many phases the thing that names this phase's backend speaks for.
+  std::size_t together(Phase phase) const {
+    for (const Phases& phases : typed_together()) {
+      if (std::ranges::find(phases, phase) != phases.end()) return phases.size();
+    }
+    return 0;
+  }
+
+  // Draft verification that was asked for without naming a backend.
+  void leave_out_mtp() {
+    if (!request().mtp || !(request().prefill || request().decode)) return;
+    begin("the mtp phase");
+    Request without = request();
+    without.choice[index(Phase::mtp)].reset();
+    without.mtp = false;
+    const auto session = accepted(without);
+    if (!session) return;
+    std::string phases;
+    for (const Phase phase : kPhases) {
+      if (!without.phases()[index(phase)]) continue;
+      phases += fmt::format(R"({}"{}")", phases.empty() ? "" : ",", phase_name(phase));
+    }
+    add(fmt::format(R"({{"phases":[{}]{}}})", phases, typed(Phase::mtp) ? R"(,"mtp":null)" : ""),
+        fmt::format("without the mtp phase: {}", describe(*session)));
+  }
+
+  void leave_out_layout() {
+    if (!request().kv_layout) return;
+    begin("kv_layout");
+    Request without = request();
+    without.kv_layout.reset();
+    if (const auto session = accepted(without)) {
+      add(R"({"kv_layout":null})",
+          fmt::format("leave out kv_layout {}: {}", *request().kv_layout, describe(*session)));
     }
   }
 
   void change_dimension(int dim) {
     const Dimension& dimension = dims().at(dim);
-    const auto current = query_.request().values.find(dimension.name);
-    const bool given = current != query_.request().values.end();
+    const auto current = request().values.find(dimension.name);
+    const bool given = current != request().values.end();
+    const bool declared_by_a_file = builtin_dimensions().find(dimension.name) < 0;
+    if (!dimension.settable && !(given && declared_by_a_file)) return;
     if (given && std::holds_alternative<Unknown>(current->second)) return;
     if (!given && !dimension.neutral) return;
+    begin(dimension.name);
     const Value value = given ? current->second : *dimension.neutral;
-    for (const Value& candidate : alternatives(dim, value)) {
-      if (candidate == value) continue;
-      Request changed = query_.request();
+    std::optional<std::size_t> least;  // of a set that is accepted: more need not change
+    for (const Value& candidate : alternatives(query_, dim, value)) {
+      if (least && set_changes(value, candidate) > *least) break;
+      Request changed = request();
       changed.values[dimension.name] = candidate;
-      const auto found = try_request(changed);
-      if (!found) continue;
-      const Session session =
-          Query(query_.catalog(), changed, query_.policy()).name_session(*found);
-      add(fmt::format(R"({{"{}":{}}})", dimension.name, value_json(candidate)),
-          fmt::format("{}: {}", change_text(dimension, value, candidate), describe(session)));
+      if (const auto session = accepted(changed)) {
+        add(fmt::format(R"({{"{}":{}}})", dimension.name, value_json(candidate)),
+            fmt::format("{}: {}", change_text(dimension, value, candidate), describe(*session)));
+        if (dimension.type == DimType::set) least = set_changes(value, candidate);
+      }
     }
   }
 
   std::string change_text(const Dimension& dimension, const Value& from, const Value& to) const {
     if (dimension.type == DimType::set) return set_change(std::get<Set>(from), std::get<Set>(to));
-    const auto origin = query_.request().origins.find(dimension.name);
-    return "with " + respelled(origin == query_.request().origins.end() ? nullptr : &origin->second,
+    const auto origin = request().origins.find(dimension.name);
+    return "with " + respelled(origin == request().origins.end() ? nullptr : &origin->second,
                                value_text(from), dimension.name, value_text(to));
   }
 
-  // Values that some row's predicate on `dim` accepts, as far as they are one step away.
-  std::vector<Value> alternatives(int dim, const Value& current) const {
-    std::vector<Value> out;
-    const auto offer = [&out](Value value) {
-      if (std::ranges::find(out, value) == out.end()) out.push_back(std::move(value));
-    };
-    if (const auto& neutral = dims().at(dim).neutral) offer(*neutral);
-    if (const auto* set = std::get_if<Set>(&current)) {
-      for (const std::string& element : *set) {
-        Set fewer = *set;
-        std::erase(fewer, element);
-        offer(std::move(fewer));
-      }
-    }
-    std::map<std::string, Value>
-        accepted;  // by JSON text, so that the order of rows does not matter
-    const auto collect = [&accepted](const Value& value) {
-      accepted.emplace(value_json(value), value);
-    };
-    for (const CompiledRow& row : query_.catalog().rows) {
-      for (const int number : row.predicates) {
-        const CompiledPredicate& predicate = query_.catalog().predicate(number);
-        if (predicate.dim == dim && !predicate.never) offer_accepted(predicate, current, collect);
-      }
-    }
-    for (auto& [json, value] : accepted) offer(std::move(value));
-    return out;
-  }
-
-  template <typename Offer>
-  static void offer_accepted(const CompiledPredicate& predicate, const Value& current,
-                             const Offer& offer) {
-    const Predicate& source = *predicate.source;
-    if (predicate.type == DimType::token) {
-      for (const std::string& token : source.list) offer(Value(token));
-    } else if (predicate.type == DimType::integer) {
-      if (source.one_of) {
-        for (const std::int32_t number : *source.one_of) offer(Value(number));
-      }
-      if (source.min) offer(Value(*source.min));
-      if (source.max) offer(Value(*source.max));
-      if (source.multiple_of) offer(Value(*source.multiple_of));
-    } else if (predicate.type == DimType::set) {
-      for (const std::string& element : source.includes) {
-        Set more = std::get<Set>(current);
-        if (std::ranges::find(more, element) != more.end()) continue;
-        more.insert(std::ranges::upper_bound(more, element), element);
-        offer(Value(std::move(more)));
+  // Ranks that share the model's heads.
+  void change_ranks() {
+    const auto& split = request().head_split;
+    const auto heads = request().values.find("heads");
+    if (!split || heads == request().values.end() ||
+        heads->second != Value(split->total / split->ranks))
+      return;
+    begin("tp");
+    for (const std::int32_t ranks : other_ranks(split->total, split->ranks)) {
+      Request changed = request();
+      changed.values["heads"] = split->total / ranks;
+      if (const auto session = accepted(changed)) {
+        add(fmt::format(R"({{"heads":{}}})", split->total / ranks),
+            fmt::format("with --tp {}, {} heads a rank: {}", ranks, split->total / ranks,
+                        describe(*session)));
       }
     }
   }
 
-  std::optional<Query::Found> try_request(const Request& request) {
-    if (tries_ >= kMaxTries || out_.size() >= kMaxSuggestions) return std::nullopt;
+  void begin(std::string setting) {
+    setting_ = std::move(setting);
+    tries_of_setting_ = found_of_setting_ = 0;
+  }
+
+  std::optional<Session> accepted(const Request& changed) {
+    if (found_of_setting_ >= kMaxOfSetting || advice_.suggestions.size() >= kMaxSuggestions) {
+      return std::nullopt;
+    }
+    if (tries_ >= kMaxTries || tries_of_setting_ >= kMaxTriesSetting) {
+      advice_.complete = false;
+      return std::nullopt;
+    }
     ++tries_;
-    return Query(query_.catalog(), request, query_.policy()).resolve();
+    if (++tries_of_setting_ == 1) advice_.tried.push_back(setting_);
+    const Query query(query_.catalog(), changed, query_.policy());
+    const auto found = query.resolve(work_);
+    if (!found) return std::nullopt;
+    return query.name_session(*found);
   }
 
   static std::string describe(const Session& session) {
@@ -179,18 +297,38 @@ class Suggester {
     return out;
   }
 
+  // "`fa3` then serves decode"; several phases: "then prefill `a`, decode `b`".
+  static std::string then_serve(const Session& session, const Phases& phases) {
+    if (phases.size() > 1) return "then " + describe(session);
+    return fmt::format("`{}` then serves {}", session.backend[index(phases.front())],
+                       phase_name(phases.front()));
+  }
+
+  static std::string json_of(const Phases& phases, const std::string& value) {
+    std::string out;
+    for (const Phase phase : phases) {
+      out += fmt::format(R"({}"{}":{})", out.empty() ? "" : ",", phase_name(phase), value);
+    }
+    return "{" + out + "}";
+  }
+
   void add(std::string json, std::string text) {
-    out_.push_back({std::move(json), std::move(text)});
+    ++found_of_setting_;
+    const bool known = std::ranges::any_of(
+        advice_.suggestions, [&](const Suggestion& other) { return other.json == json; });
+    if (!known) advice_.suggestions.push_back({std::move(json), std::move(text)});
   }
 
   const Query& query_;
-  std::vector<Suggestion> out_;
-  std::size_t tries_ = 0;
+  Advice advice_;
+  Work work_{kListingWork};
+  std::string setting_;
+  std::size_t tries_ = 0, tries_of_setting_ = 0, found_of_setting_ = 0;
 };
 
 }  // namespace
 
-std::vector<Suggestion> suggest_changes(const Query& query) {
+Advice suggest_changes(const Query& query) {
   return Suggester(query).run();
 }
 

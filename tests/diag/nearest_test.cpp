@@ -41,5 +41,18 @@ TEST(Nearest, OfAllHasNoLimit) {
   EXPECT_EQ(nearest_of_all("x", {}), std::nullopt);
 }
 
+TEST(Nearest, APartOfANameMeansThatName) {
+  const std::vector<std::string> dtypes{"bf16", "fp8_e4m3", "fp8_e5m2"};
+  EXPECT_EQ(nearest_name("fp8", dtypes), "fp8_e4m3");
+  EXPECT_EQ(nearest_name("sparse", kKnown), "flashmla_sparse");
+  EXPECT_EQ(nearest_name("e", dtypes), std::nullopt) << "one letter is in many names";
+}
+
+TEST(Nearest, OrdersByWhatIsMostLikelyMeant) {
+  EXPECT_EQ(by_nearness("fp8", std::vector<std::string>{"bf16", "fp8_e5m2", "fp8_e4m3"}),
+            (std::vector<std::string>{"fp8_e4m3", "fp8_e5m2", "bf16"}));
+  EXPECT_TRUE(by_nearness("fp8", {}).empty());
+}
+
 }  // namespace
 }  // namespace dsakit

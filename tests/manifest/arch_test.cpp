@@ -103,5 +103,62 @@ TEST(Arch, AnUnknownDeviceIsAnErrorWithTheNearestName) {
   EXPECT_FALSE(device_or_error("sm_90a")) << "a request carries a device, never a suffix";
 }
 
+std::string meant(std::string_view text) {
+  const KnownDevice* device = device_meant_by(text);
+  return device ? std::string(device->name) : "";
+}
+
+TEST(DeviceName, EveryProductMeansItsDevice) {
+  const std::pair<const char*, const char*> kMeant[] = {{"H100", "sm_90"},
+                                                        {"h200", "sm_90"},
+                                                        {"H20", "sm_90"},
+                                                        {"B200", "sm_100"},
+                                                        {"GB200", "sm_100"},
+                                                        {"B300", "sm_103"},
+                                                        {"RTX PRO 6000", "sm_120"},
+                                                        {"5090", "sm_120"},
+                                                        {"RTX 5090", "sm_120"},
+                                                        {"GB10", "sm_121"},
+                                                        {"DGX Spark", "sm_121"},
+                                                        {"spark", "sm_121"},
+                                                        {"A100", "sm_80"},
+                                                        {"A10", "sm_86"},
+                                                        {"L40S", "sm_89"},
+                                                        {"RTX4090", "sm_89"},
+                                                        {"4090", "sm_89"},
+                                                        {"MI300X", "gfx942"},
+                                                        {"MI350", "gfx950"},
+                                                        {"MI355X", "gfx950"},
+                                                        {"MI250X", "gfx90a"},
+                                                        {"Thor", "sm_110"},
+                                                        {"NVIDIA H100 80GB HBM3", "sm_90"},
+                                                        {"NVIDIA GeForce RTX 3080", "sm_86"},
+                                                        {"x86_64", "cpu"}};
+  for (const auto& [text, device] : kMeant) EXPECT_EQ(meant(text), device) << text;
+}
+
+TEST(DeviceName, OtherSpellingsOfADevice) {
+  for (const char* text : {"SM_90", "sm90", "SM90", "9.0", "90"}) EXPECT_EQ(meant(text), "sm_90");
+  EXPECT_EQ(meant("GFX942"), "gfx942");
+  EXPECT_EQ(meant("CPU"), "cpu");
+}
+
+TEST(DeviceName, NothingIsMeantByUnrelatedWords) {
+  for (const char* text : {"", "gaudi", "tpu", "sm_130", "7", "-"}) EXPECT_EQ(meant(text), "");
+}
+
+std::string first_note(std::string_view name) {
+  const auto device = device_or_error(name);
+  return device ? "" : device.error().notes.front();
+}
+
+TEST(DeviceName, TheErrorSaysWhatIsMeant) {
+  EXPECT_EQ(first_note("H100"), "that is `sm_90` (H100, H200, H20, H800, GH200)");
+  EXPECT_EQ(first_note("sm_90a"), "`sm_90a` names code, and a request names a device: `sm_90`");
+  EXPECT_EQ(first_note("sm_100f"),
+            "`sm_100f` names code, and a request names a device: `sm_100` or `sm_103`");
+  EXPECT_TRUE(first_note("gaudi").starts_with("known devices: ")) << "nothing is near";
+}
+
 }  // namespace
 }  // namespace dsakit

@@ -173,9 +173,12 @@ std::vector<std::string> verdict_lines(const DimensionTable& dims, const RowVerd
   return out;
 }
 
-void print_sessions(std::ostream& out, const std::vector<Session>& allowed) {
-  out << fmt::format("\nallowed   {} session{}{}\n", allowed.size(), allowed.size() == 1 ? "" : "s",
-                     allowed.size() > 1 ? ", the preferred one first" : "");
+void print_sessions(std::ostream& out, const Explanation& explanation) {
+  const auto& allowed = explanation.allowed;
+  const std::size_t count = explanation.allowed_count;
+  out << fmt::format("\nallowed   {}{} session{}{}\n",
+                     explanation.allowed_complete ? "" : "at least ", count, count == 1 ? "" : "s",
+                     count > 1 ? ", the preferred one first" : "");
   Table table({"", "", "", ""});
   for (std::size_t i = 0; i < std::min(allowed.size(), kSessionsShown); ++i) {
     Table::Row row;
@@ -187,9 +190,10 @@ void print_sessions(std::ostream& out, const std::vector<Session>& allowed) {
     table.add(std::move(row));
   }
   out << table.text(10);
-  if (allowed.size() > kSessionsShown) {
-    out << fmt::format("          and {} more; --format json lists them\n",
-                       allowed.size() - kSessionsShown);
+  if (count > kSessionsShown) {
+    out << fmt::format(
+        "          and {} more; --format json lists {}\n", count - kSessionsShown,
+        count > allowed.size() ? fmt::format("the first {}", allowed.size()) : "them");
   }
 }
 
@@ -320,7 +324,7 @@ void print_explanation(std::ostream& out, const Explanation& explanation, const 
     out << '\n';
     print_line(out, fmt::format("why       {}", why));
   }
-  print_sessions(out, explanation.allowed);
+  print_sessions(out, explanation);
   print_backends(out, explanation, request, catalog);
 }
 

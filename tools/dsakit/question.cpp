@@ -157,6 +157,7 @@ class Asker {
     if (!options_.request) return made;
     Request out = base_;
     out.subject = made.subject;
+    out.model_features = made.model_features;
     const auto flags = typed_origins();
     for (const auto& [dim, value] : made.values) {
       const bool flagged =
@@ -165,6 +166,7 @@ class Asker {
         unite(out.values[dim], value);
       } else if (flagged || (options_.model_config && !out.values.contains(dim))) {
         out.values[dim] = value;
+        if (dim == "heads") out.head_split = made.head_split;
       } else {
         continue;
       }
