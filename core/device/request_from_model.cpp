@@ -36,13 +36,10 @@ Diagnostic not_sparse(Code code, const ModelFacts& model, const RequestOptions& 
     }
   }
   d.notes.push_back(fmt::format("{}: {}", subject_of(model), model.why));
-  std::vector<std::string> served;
-  for (const Architecture& architecture : model_architectures()) {
-    if (!architecture.family.empty()) served.emplace_back(architecture.name);
-  }
-  d.notes.push_back(
-      fmt::format("architectures that are sparse where config.json states an index_topk: {}",
-                  fmt::join(served, ", ")));
+  std::vector<std::string_view> sparse;
+  for (const ModelFamily& family : model_families()) sparse.push_back(family.name);
+  d.notes.push_back(fmt::format("families that are sparse where config.json has an index_topk: {}",
+                                fmt::join(sparse, ", ")));
   return d;
 }
 

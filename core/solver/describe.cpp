@@ -66,6 +66,15 @@ std::string describe_fail(const Query& query, const Evaluated& evaluated, int ro
 
 }  // namespace
 
+std::vector<int> dimension_order(const DimensionTable& dims) {
+  std::vector<int> order;
+  for (int dim = 0; dim < dims.size(); ++dim) order.push_back(dim);
+  const auto declared = order.begin() + builtin_dimensions().size();
+  std::sort(declared, order.end(),
+            [&dims](int a, int b) { return dims.at(a).name < dims.at(b).name; });
+  return order;
+}
+
 std::string describe_fails(const Query& query, const Evaluated& evaluated, int row, Phase phase) {
   const CompiledRow& compiled = query.catalog().rows[static_cast<std::size_t>(row)];
   std::string out;
@@ -88,12 +97,12 @@ std::string describe_request(const Query& query, const Evaluated& evaluated,
     }
   }
   std::string out;
-  dims.for_each([&](int dim) {
+  for (const int dim : dimension_order(query.catalog().dims)) {
     const auto& slot = evaluated.request.slots[static_cast<std::size_t>(dim)];
-    if (!slot.value) return;
+    if (!dims.test(dim) || !slot.value) continue;
     out += fmt::format("{}{} = {}", out.empty() ? "" : "   ", query.catalog().dims.at(dim).name,
                        value_text(*slot.value));
-  });
+  }
   return out;
 }
 

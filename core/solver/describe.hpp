@@ -10,6 +10,10 @@
 
 namespace dsakit {
 
+// Built-in dimensions in the table's order, then declared ones by name: reports must not depend on
+// the order of files.
+std::vector<int> dimension_order(const DimensionTable& dims);
+
 // The unmet conditions of a row in a phase as one line: "arch accepts sm_100, sm_103; kv_dtype
 // accepts bf16".
 std::string describe_fails(const Query& query, const Evaluated& evaluated, int row, Phase phase);

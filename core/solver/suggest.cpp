@@ -51,7 +51,7 @@ class Suggester {
     for (const Phases& phases : typed_together()) change_typed(phases);
     leave_out_mtp();
     leave_out_layout();
-    for (int dim = 0; dim < dims().size(); ++dim) change_dimension(dim);
+    for (const int dim : dimension_order(dims())) change_dimension(dim);
     change_ranks();
     advice_.complete = advice_.complete && work_.left > 0;
     return std::move(advice_);

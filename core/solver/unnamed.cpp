@@ -71,11 +71,12 @@ std::vector<std::string> unnamed_values(const Query& query, const Evaluated& eva
     out.push_back(fmt::format("no row of catalogue `{}` names {} `{}`{}", catalog.catalog, dim.name,
                               value, instead));
   };
-  failing.for_each([&](int number) {
+  for (const int number : dimension_order(catalog.dims)) {
     const Dimension& dim = catalog.dims.at(number);
     const auto& slot = evaluated.request.slots[static_cast<std::size_t>(number)];
     const Dictionary& dictionary = catalog.dictionaries[static_cast<std::size_t>(number)];
-    if (!slot.value || number == catalog.kv_dtype_dim) return;  // the dtype has a code of its own
+    const bool has_own_code = number == catalog.kv_dtype_dim;
+    if (!failing.test(number) || !slot.value || has_own_code) continue;
     if (dim.type == DimType::token && slot.token < 0) {
       const std::string& value = std::get<Token>(*slot.value);
       note(dim, value, named_instead(dictionary, value));
@@ -89,7 +90,7 @@ std::vector<std::string> unnamed_values(const Query& query, const Evaluated& eva
       });
       if (!named) note(dim, std::get<Token>(*slot.value), "");
     }
-  });
+  }
   return out;
 }
 

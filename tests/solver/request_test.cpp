@@ -31,7 +31,7 @@ TEST(RequestKeys, OptionsPointToTheKeyThatIsMeant) {
 }
 
 TEST(RequestKeys, EmptyValuesAreRefused) {
-  EXPECT_EQ(refused(R"({"arch":""})").code, Code::E0403);
+  EXPECT_EQ(refused(R"({"arch":""})").code, Code::E0402);
   EXPECT_EQ(refused(R"({"features":[""]})").code, Code::E0402);
   EXPECT_EQ(refused(R"({"features":""})").code, Code::E0402);
   EXPECT_EQ(refused(R"({"kv_dtype":""})").code, Code::E0402);
