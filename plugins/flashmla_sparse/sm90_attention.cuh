@@ -77,20 +77,21 @@ __device__ __forceinline__ float quad_sum(float x) {
 }
 
 // LSE and maximum of one token and head from base-2 sums; `with_sink` is the sum plus the sink.
-__device__ inline void write_stats(const Problem& problem, int token, int head, float sum,
+__device__ inline void write_stats(const KernelArgs& args, int token, int head, float sum,
                                    float with_sink, float base, float top) {
+  const Problem& problem = args.problem;
   const Tensors& tensors = problem.tensors;
   constexpr float kLn2 = 0.6931471805599453f;
   if (tensors.lse) {
     const float log2_sum = base + log2f(problem.lse_with_sink ? with_sink : sum);
-    tensors.lse[token_offset(tensors.lse_token, token, tensors.tokens_inner) +
-                head * tensors.lse_head] = sum == 0.0f        ? problem.lse_empty
-                                           : problem.lse_log2 ? log2_sum
-                                                              : log2_sum * kLn2;
+    tensors.lse[token_offset(args, tensors.lse_token, token) + head * tensors.lse_head] =
+        sum == 0.0f        ? problem.lse_empty
+        : problem.lse_log2 ? log2_sum
+                           : log2_sum * kLn2;
   }
   if (tensors.max_logits) {
-    tensors.max_logits[token_offset(tensors.max_token, token, tensors.tokens_inner) +
-                       head * tensors.max_head] = top * kLn2;
+    tensors.max_logits[token_offset(args, tensors.max_token, token) + head * tensors.max_head] =
+        top * kLn2;
   }
 }
 
@@ -324,10 +325,10 @@ struct Consumer {
       const float with_sink = sum + exp2_approx(sink - rows[r].offset());
       if (sum != 0.0f) inverse[r] = 1.0f / with_sink;
       to[r] = static_cast<uint8_t*>(tensors.out) +
-              token_offset(tensors.out_token, unit.token, tensors.tokens_inner) +
-              h * tensors.out_head + group * kHalf * 2;
+              token_offset(args, tensors.out_token, unit.token) + h * tensors.out_head +
+              group * kHalf * 2;
       if (group == 0 && (lane & 3) == 0) {
-        write_stats(problem, unit.token, h, sum, with_sink, rows[r].base, rows[r].top);
+        write_stats(args, unit.token, h, sum, with_sink, rows[r].base, rows[r].top);
       }
     }
     write_rows(o, to, args.out_aligned, [&](float low, float high, int r) {
@@ -429,6 +430,7 @@ struct Consumer {
   __device__ __forceinline__ void fetch_q(int token) const {
     if (units == 0) {
       copy_q<S, 256>(args, shared, tile, token, threadIdx.x);
+      start_together<S>();
       wait_for_copies();
       ptx::fence_proxy_async(ptx::space_shared);
       named_barrier(1, 256);
@@ -531,6 +533,7 @@ struct Consumer {
         write_partial(o, unit);
       }
     }
+    if (units == 0) start_together<S>();
   }
 };
 
@@ -555,7 +558,6 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   launch_dependents();
-  __syncthreads();
   if (threadIdx.x >= 256) {
     drop_registers<72>();
     Producer<S>(args, shared, tile).run(range);

@@ -33,21 +33,29 @@ cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
   return cudaLaunchKernelEx(&config, attention_kernel<S>, args);
 }
 
+template <int kSplit, int kAhead>
 cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   const int cut = std::min(args.problem.tokens, args.plan.groups - 1);
-  config.gridDim = dim3(static_cast<unsigned>(ceil_div(args.problem.heads, 2)),
-                        static_cast<unsigned>(std::max(cut, 1)));
-  config.blockDim = dim3(128);
+  config.gridDim =
+      dim3(static_cast<unsigned>(ceil_div(args.problem.heads * 2 * kSplit, kMergeWarps)),
+           static_cast<unsigned>(std::max(cut, 1)));
+  config.blockDim = dim3(kMergeWarps * 32);
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, merge_kernel<kSplit, kAhead>, args);
+}
+
+cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream) {
   // No token has more partials than the ranges that its blocks can meet.
   const int most = ceil_div(args.plan.blocks, args.plan.share) + 1;
-  return cudaLaunchKernelEx(&config, most <= 6 ? merge_kernel<4> : merge_kernel<16>, args);
+  if (most <= 6) return start_merge<1, 4>(args, stream);
+  if (most <= 20) return start_merge<1, 16>(args, stream);
+  return start_merge<2, 16>(args, stream);
 }
 
 bool aligned(const Problem& problem) {
@@ -58,14 +66,11 @@ bool aligned(const Problem& problem) {
   return bits % 16 == 0;
 }
 
-// slot / page_size as a multiplication, exact for every slot under 2^31.
-void set_page_division(KernelArgs& args) {
-  const uint32_t size = args.problem.tensors.page_size;
-  uint32_t shift = 0;
-  while ((uint64_t{1} << shift) < size) ++shift;
-  args.page_shift = shift > 0 ? shift - 1 : 0;
-  const uint32_t power = 32 + args.page_shift;
-  args.page_magic = size == 1 ? uint64_t{1} << 32 : ((uint64_t{1} << power) + size - 1) / size;
+Divisor divisor(uint32_t by) {
+  if (by == 1) return {uint64_t{1} << 32, 0};
+  uint32_t bits = 0;
+  while ((uint64_t{1} << bits) < by) ++bits;
+  return {((uint64_t{1} << (31 + bits)) + by - 1) / by, bits - 1};
 }
 
 void set_partials(KernelArgs& args, void* workspace) {
@@ -128,7 +133,9 @@ int launch(const Problem& problem, const Plan& plan, void* workspace, void* stre
   args.problem = problem;
   args.plan = plan;
   args.out_aligned = aligned(problem);
-  set_page_division(args);
+  args.page_size = divisor(problem.tensors.page_size);
+  args.blocks = divisor(static_cast<uint32_t>(plan.blocks));
+  args.tokens_inner = divisor(static_cast<uint32_t>(problem.tensors.tokens_inner));
   set_partials(args, workspace);
   const auto on = static_cast<cudaStream_t>(stream);
   const cudaError_t status =

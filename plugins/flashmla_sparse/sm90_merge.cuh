@@ -1,6 +1,7 @@
 // The merge kernel: the partials of a token become its output.
 //
-// A warp has one head and 256 of its columns, a thread eight of them. Weights come from the
+// kSplit warps share one head and 256 of its columns, a thread has eight of them: each adds every
+// kSplit-th partial, then one adds up the warps in order. Weights come from the
 // partials' log-sum-exp; the order of summation is that of the ranges, whatever ran first. Starts
 // under the attention kernel (programmatic dependent launch) and waits for its end.
 #pragma once
@@ -20,6 +21,8 @@ __device__ __forceinline__ float warp_sum(float x) {
   return x;
 }
 
+inline constexpr int kMergeWarps = 4;  // of a CTA
+
 // Ranges first ... first + count - 1 hold the partials of a token.
 struct Partials {
   int first, count;
@@ -38,11 +41,11 @@ __device__ inline int merge_token(const KernelArgs& args, int y) {
   return boundary != start && range_start(args.plan, y) <= start ? token : -1;
 }
 
-template <int kAhead>  // partials in flight
+template <int kSplit, int kAhead>  // kAhead partials in flight
 struct Merge {
   static constexpr int kWeights = kAhead <= 4 ? 1 : kMaxGroups / 32;
   const KernelArgs& args;
-  const int head, column, lane;
+  const int head, column, lane, part;
   const int64_t heads;  // rows of a partial
   float* weights;       // of this warp, in shared memory
   float base = -INFINITY, top = -INFINITY, sum = 0.0f;
@@ -82,8 +85,9 @@ struct Merge {
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
       packed[k] = make_uint4(0, 0, 0, 0);
-      if (first + k < partials.count) {
-        const int64_t slot = partials.slot(first + k);
+      const int p = (first + k) * kSplit + part;
+      if (p < partials.count) {
+        const int64_t slot = partials.slot(p);
         packed[k] = *reinterpret_cast<const uint4*>(from + slot * 2 * heads * kHalf);
       }
     }
@@ -93,8 +97,9 @@ struct Merge {
                                       const uint4 (&packed)[kAhead], float (&o)[8]) const {
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
-      if (first + k >= partials.count) break;
-      const float w = weights[first + k];
+      const int p = (first + k) * kSplit + part;
+      if (p >= partials.count) break;
+      const float w = weights[p];
       const uint32_t words[4] = {packed[k].x, packed[k].y, packed[k].z, packed[k].w};
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -106,18 +111,16 @@ struct Merge {
   }
 
   // The first partials are on their way before their weights are.
-  __device__ __forceinline__ void run(const Partials& partials, int token) {
-    float o[8] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+  __device__ __forceinline__ void run(const Partials& partials, float (&o)[8]) {
     uint4 packed[kAhead];
     load(partials, 0, packed);
     weigh(partials);
     add(partials, 0, packed, o);
 #pragma unroll 1
-    for (int first = kAhead; first < partials.count; first += kAhead) {
+    for (int first = kAhead; first * kSplit < partials.count; first += kAhead) {
       load(partials, first, packed);
       add(partials, first, packed, o);
     }
-    write(token, o);
   }
 
   __device__ __forceinline__ void write(int token, const float (&o)[8]) const {
@@ -129,8 +132,8 @@ struct Merge {
     const float with_sink = sum + exp2_approx(sink - offset);
     const float inverse = sum == 0.0f ? 0.0f : 1.0f / with_sink;
     uint8_t* to = static_cast<uint8_t*>(tensors.out) +
-                  token_offset(tensors.out_token, token, tensors.tokens_inner) +
-                  head * tensors.out_head + column * 2;
+                  token_offset(args, tensors.out_token, token) + head * tensors.out_head +
+                  column * 2;
     uint32_t words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) words[i] = pack_bf16(o[2 * i] * inverse, o[2 * i + 1] * inverse);
@@ -144,17 +147,21 @@ struct Merge {
       }
     }
     if (column == 0) {
-      write_stats(problem, token, head, sum, with_sink, base, top);
+      write_stats(args, token, head, sum, with_sink, base, top);
     }
   }
 };
 
-// Grid: x over pairs of heads, y over tokens that a boundary may cut. kAhead 4 is for tokens of at
-// most 32 partials, and best for a few.
-template <int kAhead>
-__global__ void __launch_bounds__(128) merge_kernel(const __grid_constant__ KernelArgs args) {
-  __shared__ float weights[4][Merge<kAhead>::kWeights * 32];
-  const int warp = blockIdx.x * 4 + threadIdx.x / 32;
+// Grid: x over heads, y over tokens that a boundary may cut. kAhead 4 is for tokens of at most 32
+// partials, and best for a few.
+template <int kSplit, int kAhead>
+__global__ void __launch_bounds__(kMergeWarps * 32)
+    merge_kernel(const __grid_constant__ KernelArgs args) {
+  using Work = Merge<kSplit, kAhead>;
+  __shared__ float weights[kMergeWarps][Work::kWeights * 32];
+  __shared__ float sums[kSplit == 1 ? 1 : kMergeWarps][32][9];  // 9: no bank conflicts
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int half = (blockIdx.x * kMergeWarps + warp) / kSplit;  // of a head
   const int token = merge_token(args, blockIdx.y);
   Partials partials{0, 0};
   if (token >= 0) {
@@ -163,11 +170,25 @@ __global__ void __launch_bounds__(128) merge_kernel(const __grid_constant__ Kern
     partials.count = range_of(args.plan, start + args.plan.blocks - 1) - partials.first + 1;
   }
   wait_for_prior_launch();
-  if (partials.count < 2 || warp / 2 >= args.problem.heads) return;
-  const int lane = threadIdx.x % 32;
-  const int column = warp % 2 * kHalf + lane * 8;
-  Merge<kAhead>{args, warp / 2, column, lane, args.plan.head_tiles * 64, weights[threadIdx.x / 32]}
-      .run(partials, token);
+  if (partials.count < 2) return;
+  const bool valid = half / 2 < args.problem.heads;
+  Work work{args,         half / 2,      half % 2 * kHalf + lane * 8,
+            lane,         warp % kSplit, args.plan.head_tiles * 64,
+            weights[warp]};
+  float o[8] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+  if (valid) work.run(partials, o);
+  if constexpr (kSplit > 1) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sums[warp][lane][i] = o[i];
+    __syncthreads();
+    if (warp % kSplit != 0) return;
+#pragma unroll
+    for (int k = 1; k < kSplit; ++k) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) o[i] += sums[warp + k][lane][i];
+    }
+  }
+  if (valid) work.write(token, o);
 }
 
 }  // namespace dsakit::sparse

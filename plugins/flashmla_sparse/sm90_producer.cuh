@@ -13,7 +13,7 @@ __device__ __forceinline__ void copy_q(const KernelArgs& args, const Shared<S>& 
   const Tensors& tensors = args.problem.tensors;
   const int lane = thread & 7, row = thread >> 3;
   const uint8_t* q = static_cast<const uint8_t*>(tensors.q) +
-                     token_offset(tensors.q_token, token, tensors.tokens_inner) + lane * 16;
+                     token_offset(args, tensors.q_token, token) + lane * 16;
   const uint32_t to = smem_address(shared.q()) + row * 128 + ((lane ^ (row & 7)) << 4);
 #pragma unroll
   for (int k = 0; k < 512 / kThreads; ++k) {
@@ -69,7 +69,7 @@ struct Producer {
   __device__ __forceinline__ const uint8_t* row_pointer(int slot) const {
     const Tensors& tensors = args.problem.tensors;
     const uint32_t s = slot < 0 ? 0 : slot;
-    const uint32_t page = static_cast<uint32_t>((s * args.page_magic) >> 32) >> args.page_shift;
+    const uint32_t page = args.page_size.quotient(s);
     const uint32_t in_page = s - page * tensors.page_size;
     return static_cast<const uint8_t*>(tensors.kv) + page * tensors.kv_page +
            in_page * tensors.kv_row;
@@ -137,11 +137,14 @@ struct Producer {
     const Tensors& tensors = args.problem.tensors;
     UnitWalk walk(args, range);
     Unit unit;
+    bool started = false;
     while (walk.next(args, range, unit)) {
       if (unit.count == 0) continue;
-      const int64_t offset = token_offset(tensors.index_token, unit.token, tensors.tokens_inner);
+      const int64_t offset = token_offset(args, tensors.index_token, unit.token);
       int entries = load_entries(unit, offset, 0), later = load_entries(unit, offset, 2);
       prefetch_entries(unit, offset);
+      if (!started) start_together<S>();
+      started = true;
 #pragma unroll 1
       for (int i = 0; i < unit.count; ++i) {
         issue(entries, (i & 1) * 16);
@@ -157,6 +160,7 @@ struct Producer {
       }
       ++units;
     }
+    if (!started) start_together<S>();
   }
 };
 

@@ -12,12 +12,20 @@ namespace dsakit::sparse {
 
 using namespace dsakit::cuda;
 
+// Division by a number that the host knows, exact below 2^31.
+struct Divisor {
+  uint64_t magic = 0;
+  uint32_t shift = 0;
+  __device__ __forceinline__ uint32_t quotient(uint32_t x) const {
+    return static_cast<uint32_t>((x * magic) >> 32) >> shift;
+  }
+};
+
 // What both kernels get, by value.
 struct KernelArgs {
   Problem problem;
   Plan plan;
-  uint64_t page_magic = 0;  // slot / page_size = (slot * page_magic) >> 32 >> page_shift
-  uint32_t page_shift = 0;
+  Divisor page_size, blocks, tokens_inner;
   bool out_aligned = false;        // every row of out starts at a multiple of 16 bytes
   __half* partial = nullptr;       // [slot][half][head][256]
   float* partial_lse = nullptr;    // [slot][head], log2; -inf for no key
@@ -72,8 +80,17 @@ struct Shared {
   __device__ uint64_t* q_empty() const { return barrier(11 * kStages + 1); }
 };
 
-__device__ inline int64_t token_offset(const TokenAxis& axis, int token, int inner) {
-  return token / inner * axis.outer + token % inner * axis.inner;
+__device__ __forceinline__ int64_t token_offset(const KernelArgs& args, const TokenAxis& axis,
+                                                int token) {
+  const int outer = static_cast<int>(args.tokens_inner.quotient(static_cast<uint32_t>(token)));
+  return outer * axis.outer + (token - outer * args.problem.tensors.tokens_inner) * axis.inner;
+}
+
+// All threads of the CTA meet: from here on the barriers in shared memory are usable. Each role
+// calls it once, after what it can start without them.
+template <class S>
+__device__ __forceinline__ void start_together() {
+  named_barrier(0, S::kThreads);
 }
 
 // One token's share of a range.
@@ -94,7 +111,7 @@ struct UnitWalk {
   __device__ bool next(const KernelArgs& args, int group, Unit& unit) {
     if (at >= end) return false;
     const int blocks = args.plan.blocks;
-    unit.token = at / blocks;
+    unit.token = static_cast<int>(args.blocks.quotient(static_cast<uint32_t>(at)));
     unit.first = at - unit.token * blocks;
     const int last = min(unit.first + end - at, blocks);
     at += last - unit.first;
