@@ -12,6 +12,8 @@ namespace {
 
 // Cost of a cut token in blocks: its partials, their merge, and loading Q once more.
 constexpr int kMergeBlocks = 3;
+// Ranges from which on it pays to fetch the code of the results at the start.
+constexpr int kWarmBlocks = 16;
 
 int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
@@ -19,8 +21,11 @@ int ceil_div(int64_t a, int64_t b) {
 
 template <class S>
 cudaError_t enable() {
-  return cudaFuncSetAttribute(attention_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              S::kBytes);
+  constexpr auto kAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  const cudaError_t status =
+      cudaFuncSetAttribute(attention_kernel<S, false>, kAttribute, S::kBytes);
+  if (status != cudaSuccess) return status;
+  return cudaFuncSetAttribute(attention_kernel<S, true>, kAttribute, S::kBytes);
 }
 
 template <class S>
@@ -30,7 +35,9 @@ cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
   config.blockDim = dim3(S::kThreads);
   config.dynamicSmemBytes = S::kBytes;
   config.stream = stream;
-  return cudaLaunchKernelEx(&config, attention_kernel<S>, args);
+  const bool warm = args.plan.share * args.plan.grain >= kWarmBlocks;
+  return cudaLaunchKernelEx(&config, warm ? attention_kernel<S, true> : attention_kernel<S, false>,
+                            args);
 }
 
 template <int kSplit, int kAhead>

@@ -123,7 +123,7 @@ struct Merge {
     }
   }
 
-  __device__ __forceinline__ void write(int token, const float (&o)[8]) const {
+  __device__ __forceinline__ void write(int token, const float (&o)[8], bool wanted) const {
     const Problem& problem = args.problem;
     const Tensors& tensors = problem.tensors;
     const float sink =
@@ -137,6 +137,7 @@ struct Merge {
     uint32_t words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) words[i] = pack_bf16(o[2 * i] * inverse, o[2 * i + 1] * inverse);
+    if (!wanted) return;
     if (args.out_aligned) {
       *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
     } else {
@@ -169,26 +170,35 @@ __global__ void __launch_bounds__(kMergeWarps * 32)
     partials.first = range_of(args.plan, start);
     partials.count = range_of(args.plan, start + args.plan.blocks - 1) - partials.first + 1;
   }
-  wait_for_prior_launch();
-  if (partials.count < 2) return;
   const bool valid = half / 2 < args.problem.heads;
-  Work work{args,         half / 2,      half % 2 * kHalf + lane * 8,
-            lane,         warp % kSplit, args.plan.head_tiles * 64,
-            weights[warp]};
-  float o[8] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-  if (valid) work.run(partials, o);
-  if constexpr (kSplit > 1) {
-#pragma unroll
-    for (int i = 0; i < 8; ++i) sums[warp][lane][i] = o[i];
-    __syncthreads();
-    if (warp % kSplit != 0) return;
-#pragma unroll
-    for (int k = 1; k < kSplit; ++k) {
-#pragma unroll
-      for (int i = 0; i < 8; ++i) o[i] += sums[warp + k][lane][i];
+  // With many partials a token there are few CTAs, and these wait on multiprocessors of their own:
+  // an empty first trip fetches the code meanwhile.
+#pragma unroll 1
+  for (int trip = kSplit > 1 ? 0 : 1; trip < 2; ++trip) {
+    if (trip == 1) {
+      wait_for_prior_launch();
+      if (partials.count < 2) return;
     }
+    Work work{args,         half / 2,      half % 2 * kHalf + lane * 8,
+              lane,         warp % kSplit, args.plan.head_tiles * 64,
+              weights[warp]};
+    float o[8] = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+    if (valid) work.run(trip == 0 ? Partials{0, 0} : partials, o);
+    if constexpr (kSplit > 1) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) sums[warp][lane][i] = o[i];
+      __syncthreads();
+      if (warp % kSplit == 0) {
+#pragma unroll
+        for (int k = 1; k < kSplit; ++k) {
+#pragma unroll
+          for (int i = 0; i < 8; ++i) o[i] += sums[warp + k][lane][i];
+        }
+      }
+      __syncthreads();
+    }
+    if (valid && warp % kSplit == 0) work.write(token, o, trip == 1);
   }
-  if (valid) work.write(token, o);
 }
 
 }  // namespace dsakit::sparse

@@ -138,13 +138,20 @@ struct Producer {
     UnitWalk walk(args, range);
     Unit unit;
     bool started = false;
-    while (walk.next(args, range, unit)) {
-      if (unit.count == 0) continue;
-      const int64_t offset = token_offset(args, tensors.index_token, unit.token);
-      int entries = load_entries(unit, offset, 0), later = load_entries(unit, offset, 2);
-      prefetch_entries(unit, offset);
-      if (!started) start_together<S>();
+    while (true) {
+      const bool more = walk.next(args, range, unit);
+      if (more && unit.count == 0) continue;
+      int64_t offset = 0;
+      int entries = -1, later = -1;
+      if (more) {
+        offset = token_offset(args, tensors.index_token, unit.token);
+        entries = load_entries(unit, offset, 0);
+        later = load_entries(unit, offset, 2);
+        prefetch_entries(unit, offset);
+      }
+      if (!started) named_barrier(kSetUp, 160);
       started = true;
+      if (!more) return;
 #pragma unroll 1
       for (int i = 0; i < unit.count; ++i) {
         issue(entries, (i & 1) * 16);
@@ -160,7 +167,6 @@ struct Producer {
       }
       ++units;
     }
-    if (!started) start_together<S>();
   }
 };
 

@@ -86,12 +86,9 @@ __device__ __forceinline__ int64_t token_offset(const KernelArgs& args, const To
   return outer * axis.outer + (token - outer * args.problem.tensors.tokens_inner) * axis.inner;
 }
 
-// All threads of the CTA meet: from here on the barriers in shared memory are usable. Each role
-// calls it once, after what it can start without them.
-template <class S>
-__device__ __forceinline__ void start_together() {
-  named_barrier(0, S::kThreads);
-}
+// The named barrier at which warp 0 tells the producers that the barriers in shared memory are set
+// up; the consumers meet for that at their own. Both start what they can before it.
+inline constexpr int kSetUp = 4;
 
 // One token's share of a range.
 struct Unit {
