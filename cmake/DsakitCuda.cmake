@@ -2,7 +2,7 @@
 #
 # dsakit_cuda_sources(<target> <architectures>)   flags of a target's .cu files: strict warnings, no spills, code for
 #                                                 exactly these architectures (90a 120f …)
-option(DSAKIT_CUDA "Build the CUDA kernels if a toolkit is found" OFF)  # off until the first of them is a plugin
+option(DSAKIT_CUDA "Build the CUDA kernels if a toolkit is found" OFF)
 set(DSAKIT_CUDA_MINIMUM 12.8)
 set(DSAKIT_HAVE_CUDA OFF)
 
