@@ -37,3 +37,9 @@ if(DSAKIT_SANITIZE)
                          -fno-sanitize-recover=all)
   target_link_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE})
 endif()
+
+# usage: dsakit_skip_part(<platform> <why>)     says in one line that a part is not built; `dsakit doctor` repeats it
+function(dsakit_skip_part platform why)
+  message(STATUS "Plugins for ${platform}: skipped, ${why}")
+  set_property(GLOBAL APPEND PROPERTY DSAKIT_SKIPPED_PARTS "${platform}: ${why}")
+endfunction()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds dsakit and shows what it is for: which backends would serve two real models on two GPUs,
-# and why. Works without a GPU. What is up to date is not built again.
+# and why; then the main job: attention of both models through the backend that is picked here,
+# every row checked. Works without a GPU. What is up to date is not built again.
 #
 # usage: scripts/run.sh
 set -euo pipefail
@@ -16,9 +17,18 @@ show() {
   "build/release/bin/$1" "${@:2}" || (($? == 1))
 }
 
+# The same where only 0 will do.
+must() {
+  printf '\n$ %s\n' "$*"
+  "build/release/bin/$1" "${@:2}"
+}
+
 for model in glm-5.2-fp8 deepseek-v3.2; do
   for device in sm_90 sm_120; do
     show dsakit resolve --catalog sglang --model-config "examples/models/$model.json" --device "$device"
   done
   show dsakit explain --catalog sglang --model-config "examples/models/$model.json" --device sm_90
 done
+
+must dsakit run --model-config examples/models/glm-5.2-fp8.json --kv-cache-dtype fp8_e4m3
+must dsakit run --model-config examples/models/deepseek-v3.2.json --kv-cache-dtype bf16

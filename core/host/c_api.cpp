@@ -1,6 +1,4 @@
 #include <cstdlib>
-#include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,59 +7,19 @@
 #include "diag/render.hpp"
 #include "dsakit/dsakit.h"
 #include "host/advisor.hpp"
+#include "host/c_api.hpp"
 #include "host/request_json.hpp"
 #include "host/status.hpp"
-
-struct dsakit_catalog {
-  dsakit::Advisor advisor;
-};
 
 namespace {
 
 using namespace dsakit;
+using namespace dsakit::c_api;
 
 static_assert(DSAKIT_OK == static_cast<int>(Status::yes));
 static_assert(DSAKIT_REJECTED == static_cast<int>(Status::no));
 static_assert(DSAKIT_INVALID == static_cast<int>(Status::invalid));
 static_assert(DSAKIT_ENVIRONMENT == static_cast<int>(Status::environment));
-
-void give(char** out, const std::string& text) {
-  if (!out) return;
-  *out = static_cast<char*>(std::malloc(text.size() + 1));
-  if (*out) std::memcpy(*out, text.c_str(), text.size() + 1);
-}
-
-dsakit_status code(Status status) {
-  return static_cast<dsakit_status>(status);
-}
-
-// Nothing is thrown over the border: what remains is out of memory, or a bug.
-template <typename Body>
-dsakit_status guarded(char** out, Body body) noexcept {
-  if (out) *out = nullptr;
-  try {
-    return body();
-  } catch (...) {
-    return DSAKIT_ENVIRONMENT;
-  }
-}
-
-dsakit_status give_answer(const Answer& answer, char** out) {
-  give(out, to_json(answer));
-  return code(status_of(answer.verdict));
-}
-
-dsakit_status give_error(std::string_view catalog, Diagnostic diagnostic, char** out) {
-  give(out, to_json(error_answer(catalog, std::move(diagnostic))));
-  return DSAKIT_INVALID;
-}
-
-// The same for what the outside world may be to blame for, or what is a refusal.
-dsakit_status give_failure(Diagnostic diagnostic, char** out) {
-  const Status status = status_of(diagnostic);
-  give(out, to_json(failure_answer("", std::move(diagnostic))));
-  return code(status);
-}
 
 // What the three questions share: the handle, the policy and its errors.
 template <typename Ask>
@@ -147,17 +105,18 @@ dsakit_status dsakit_request_from_config(const char* config_path, const char* op
                                          char** request_json) {
   return guarded(request_json, [&]() -> dsakit_status {
     if (!config_path) {
-      return give_failure(Diagnostic(Code::E0501)
+      return give_failure("",
+                          Diagnostic(Code::E0501)
                               .with("file", std::string())
                               .with("reason", std::string("no path was given")),
                           request_json);
     }
     const auto options = parse_request_options(options_json ? options_json : "{}");
-    if (!options) return give_failure(options.error(), request_json);
+    if (!options) return give_failure("", options.error(), request_json);
     const auto model = read_model_config(config_path, options->family);
-    if (!model) return give_failure(model.error(), request_json);
+    if (!model) return give_failure("", model.error(), request_json);
     const auto request = make_request(*model, options->request);
-    if (!request) return give_failure(request.error(), request_json);
+    if (!request) return give_failure("", request.error(), request_json);
     give(request_json, request_json_text(*request));
     return DSAKIT_OK;
   });

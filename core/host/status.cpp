@@ -22,10 +22,25 @@ Status status_of(const Diagnostic& diagnostic) {
     case Code::E0501:
     case Code::E0604:
     case Code::E0610:
+    case Code::E0608:
+    case Code::E0701:
+    case Code::E0702:
+    case Code::E0703:
+    case Code::E0704:
+    case Code::E0705:
+    case Code::E0706:
+    case Code::E0708:
+    case Code::E0709:
+    case Code::E0712:
+    case Code::E0713:
+    case Code::E0803:
+    case Code::E0804:
+    case Code::E0805:
       return Status::environment;
     case Code::E0201:
     case Code::E0303:
     case Code::E0308:
+    case Code::E0707:
       return Status::no;
     default:
       return Status::invalid;

@@ -1,5 +1,5 @@
 # Script of the test install.from_a_prefix: installs, moves the prefix, builds a consumer and a plugin against it, and
-# runs the installed CLI. usage: cmake -DBUILD_DIR=… -DSOURCES=… -DWORK=… -DCOMPILER=… -DGENERATOR=… -P <this file>
+# runs the installed CLI. usage: cmake -DBUILD_DIR=… -DSOURCES=… -DEXAMPLES=… -DWORK=… -DCOMPILER=… -DGENERATOR=… -P <this file>
 set(ENV{DESTDIR} "")
 foreach(variable DSAKIT_PLUGIN_PATH DSAKIT_PLUGIN_PATH_ADD DSAKIT_BACKEND XDG_DATA_HOME)
   unset(ENV{${variable}})
@@ -36,6 +36,13 @@ build_project(consumer)
 step("run the consumer" ${WORK}/consumer/consumer)
 expect("ok flashmla_kv")
 expect("rejected")
+
+# The example engine, from its own folder, with the installed cpu plugin.
+step("configure host_engine" ${CMAKE_COMMAND} -S ${EXAMPLES}/host_engine -B ${WORK}/host_engine -G ${GENERATOR}
+     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=${WORK}/moved)
+step("build host_engine" ${CMAKE_COMMAND} --build ${WORK}/host_engine)
+step("run host_engine" ${WORK}/host_engine/host_engine)
+expect("the same tokens")
 
 build_project(plugin)
 step("install the plugin" ${CMAKE_COMMAND} --install ${WORK}/plugin)

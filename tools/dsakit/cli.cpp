@@ -113,7 +113,7 @@ void Cli::warn(const Diagnostic& diagnostic) const {
 
 namespace {
 
-int run_command(const std::vector<std::string>& args, const Surroundings& surroundings) {
+int run_arguments(const std::vector<std::string>& args, const Surroundings& surroundings) {
   Cli cli(surroundings);
   CLI::App app(kAbout, "dsakit");
   app.footer(
@@ -126,7 +126,8 @@ int run_command(const std::vector<std::string>& args, const Surroundings& surrou
   const std::array commands{&resolve_command(),  &validate_command(), &explain_command(),
                             &evaluate_command(), &matrix_command(),   &list_command(),
                             &inspect_command(),  &lint_command(),     &conform_command(),
-                            &doctor_command(),   &help_command()};
+                            &doctor_command(),   &run_command(),      &bench_command(),
+                            &help_command()};
   for (const Command* command : commands) add_command(app, *command, cli);
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
@@ -150,7 +151,7 @@ int run_command(const std::vector<std::string>& args, const Surroundings& surrou
 }  // namespace
 
 int run(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  return delivered(surroundings, run_command(args, surroundings));
+  return delivered(surroundings, run_arguments(args, surroundings));
 }
 
 }  // namespace dsakit::cli

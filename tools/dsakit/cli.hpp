@@ -21,8 +21,10 @@ struct Surroundings {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool color = false;      // on `out`
-  bool color_err = false;  // on `err`
+  bool color = false;                        // on `out`
+  bool color_err = false;                    // on `err`
+  bool terminal_err = false;                 // whether a line on `err` can be rewritten
+  std::vector<std::string> skipped_parts{};  // "cuda: why it is not in this build"
 };
 
 // `args` without the program's name.

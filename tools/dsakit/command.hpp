@@ -49,6 +49,8 @@ enum OptionGroup : unsigned {
   kRequestsOption = 16,
   kWhyOption = 32,
   kConformOptions = 64,
+  kRunOptions = 128,
+  kBenchOptions = 256,
 };
 
 inline constexpr int kAnyNumber = 1 << 20;
@@ -84,6 +86,8 @@ const Command& inspect_command();
 const Command& lint_command();
 const Command& conform_command();
 const Command& doctor_command();
+const Command& run_command();
+const Command& bench_command();
 const Command& help_command();
 
 }  // namespace dsakit::cli

@@ -59,6 +59,12 @@ void print_devices(std::ostream& out, const Detection& detection) {
   out << table.text(2);
 }
 
+void print_skipped(std::ostream& out, const Cli& cli) {
+  if (cli.surroundings().skipped_parts.empty()) return;
+  out << "\nnot in this build\n";
+  for (const std::string& part : cli.surroundings().skipped_parts) out << "  " << part << '\n';
+}
+
 void print_search(std::ostream& out, const Catalog& catalog) {
   if (catalog.searched().empty()) return;
   out << "\nplugin folders\n";
@@ -172,6 +178,8 @@ Json doctor_json(const Catalog& catalog, const Detection& detection, const Cli& 
   for (const ProbeNote& note : detection.notes) {
     out["missing"].push_back({{"platform", note.platform}, {"reason", note.text}});
   }
+  if (!cli.surroundings().skipped_parts.empty())
+    out["not_built"] = cli.surroundings().skipped_parts;
   out["catalog"] = catalog.name();
   out["searched"] = searched_json(catalog);
   out["entries"] = Json::array();
@@ -199,6 +207,7 @@ int doctor(Cli& cli) {
     std::ostream& out = cli.out();
     out << fmt::format("dsakit    {}\n", DSAKIT_VERSION);
     print_devices(out, detection);
+    print_skipped(out, cli);
     print_environment(out, cli, *advisor);
     print_search(out, catalog);
     print_backends(out, catalog);

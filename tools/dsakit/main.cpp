@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli.hpp"
@@ -24,6 +26,18 @@ void occupy_standard_streams() {
   }
 }
 
+// "cuda: why it is not built", a line each.
+constexpr std::string_view kSkippedParts =
+#include "skipped_parts.inc"
+    ;
+
+std::vector<std::string> skipped_parts() {
+  std::vector<std::string> lines;
+  std::istringstream text{std::string(kSkippedParts)};
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -34,10 +48,11 @@ int main(int argc, char** argv) {
     dsakit::Environment environment = dsakit::read_environment();
     const bool may_color = !environment.no_color;
     const bool color = may_color && ::isatty(STDOUT_FILENO) != 0;
-    const bool color_err = may_color && ::isatty(STDERR_FILENO) != 0;
-    return dsakit::cli::run(std::vector<std::string>(argv + 1, argv + argc),
-                            {std::move(environment), [] { return dsakit::detect_devices(); },
-                             std::cin, std::cout, std::cerr, color, color_err});
+    const bool terminal_err = ::isatty(STDERR_FILENO) != 0;
+    return dsakit::cli::run(
+        std::vector<std::string>(argv + 1, argv + argc),
+        {std::move(environment), [] { return dsakit::detect_devices(); }, std::cin, std::cout,
+         std::cerr, color, may_color && terminal_err, terminal_err, skipped_parts()});
   } catch (const std::exception& error) {
     std::cerr << "dsakit: " << dsakit::printable(error.what()) << '\n';
     return static_cast<int>(dsakit::Status::environment);

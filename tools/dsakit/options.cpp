@@ -112,6 +112,51 @@ void add_conform_options(CLI::App& command, Options& options) {
   add("--row", options.row, "NAME", "only this row of the manifest");
 }
 
+void add_run_options(CLI::App& command, RunOptions& options) {
+  const auto add = [&command](const char* name, auto& value, const char* type, const char* about) {
+    return command.add_option(name, value, about)->type_name(type)->allow_extra_args(false);
+  };
+  const auto between = [](int low, int high) {
+    CLI::Range range(low, high);
+    range.description("");
+    return range;
+  };
+  add("--batch", options.batch, "N", "sequences (default 4)")->check(between(1, 1 << 20));
+  add("--context", options.context, "N", "tokens of each before decoding (default 8192)")
+      ->check(between(1, 1 << 24));
+  add("--prefill-tokens", options.prefill, "N",
+      "last tokens of each that prefill attends for (default 32)")
+      ->check(between(1, 1 << 24));
+  add("--steps", options.steps, "N", "decode steps (default 8)")->check(between(1, 1 << 20));
+  add("--seed", options.seed, "N", "of the made-up values (default 1)");
+  add("--threads", options.threads, "N", "threads of the checks (default: one a core)")
+      ->check(between(1, 4096));
+  add("--tensors", options.tensors, "FILE",
+      "safetensors with q, kv, indices and maybe topk_length, attn_sink, kv_scale, instead of "
+      "made-up values");
+  add("--sm-scale", options.sm_scale, "X", "softmax scale of --tensors (default d_qk^-0.5)");
+  add("--out", options.out, "FILE", "safetensors to write out and lse of --tensors to");
+}
+
+void add_bench_options(CLI::App& command, BenchOptions& options) {
+  const auto add = [&command](const char* name, auto& value, const char* type, const char* about) {
+    return command.add_option(name, value, about)
+        ->type_name(type)
+        ->delimiter(',')
+        ->allow_extra_args(false);
+  };
+  CLI::Range sizes(1, 1 << 20);
+  sizes.description("");
+  CLI::Range seconds(0.0, 3600.0);
+  seconds.description("");
+  add("--heads", options.heads, "N,...", "query heads (default 8,16,32,64,128)")->check(sizes);
+  add("--topk", options.topk, "N,...", "keys a token selects (default 2048)")->check(sizes);
+  add("--tokens", options.tokens, "N,...", "query tokens of a call (default 1,8)")->check(sizes);
+  add("--pool", options.pool, "N", "tokens in the cache (default 65536)")->check(sizes);
+  add("--seconds", options.seconds, "X", "how long a shape is repeated (default 0.3)")
+      ->check(seconds);
+}
+
 void add_requests_option(CLI::App& command, Options& options) {
   CLI::Option* requests =
       command.add_option("--requests", options.requests,
@@ -142,6 +187,8 @@ void add_command(CLI::App& app, const Command& command, Cli& cli) {
     sub.add_flag("--why", cli.options.why, "every file that was looked at, and what became of it");
   }
   if (command.options & kQuestionOptions) add_question_options(sub, cli.options);
+  if (command.options & kBenchOptions) add_bench_options(sub, cli.options.bench);
+  if (command.options & kRunOptions) add_run_options(sub, cli.options.run);
   if (command.options & kCatalogOptions) add_catalog_options(sub, cli.options);
   if (command.options & (kFormatOption | kMarkdownOption)) {
     add_format_option(sub, command, cli.options);
