@@ -137,11 +137,12 @@ void extension(Trial& trial) {
 
 void probe(Trial& trial) {
   const dsakit_plugin* table = trial.subject().table;
-  for (const auto& [type, id] : {std::pair{99, 0}, {-1, 0}, {1, 4096}, {2, 4096}, {2, -1}}) {
+  for (const std::pair<int, int>& device :
+       {std::pair{99, 0}, {-1, 0}, {1, 4096}, {2, 4096}, {2, -1}}) {
     const Outcome outcome =
-        call([&](dsakit_error* error) { return table->probe(type, id, error); });
-    trial.expect(outcome.refused(),
-                 fmt::format("probe of device ({}, {}): {}", type, id, describe(outcome)));
+        call([&](dsakit_error* error) { return table->probe(device.first, device.second, error); });
+    trial.expect(outcome.refused(), fmt::format("probe of device ({}, {}): {}", device.first,
+                                                device.second, describe(outcome)));
   }
 }
 

@@ -208,7 +208,7 @@ Request RowSpace::request(const Description& d) const {
   request.values["compute"] = d.compute;
   Set features = d.all_features();
   std::ranges::sort(features);
-  features.erase(std::ranges::unique(features).begin(), features.end());
+  features.erase(std::unique(features.begin(), features.end()), features.end());
   request.values["features"] = features;
   return request;
 }
