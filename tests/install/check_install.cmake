@@ -75,6 +75,10 @@ expect("answer    yes")
 string(REPLACE "bf16" "acme_int8" int8 "${request}")
 step("resolve to its own layout" ${dsakit} resolve --plugin-dir ${dropped} --request ${int8})
 expect("acme_int8_580")
+step("run it" ${dsakit} run --plugin-dir ${dropped} --device cpu --model-config ${EXAMPLES}/models/glm-5.2-fp8.json
+     --kv-cache-dtype bf16 --tp 16 --batch 1 --context 64 --prefill-tokens 2 --steps 1 --prefill-backend acme.toy
+     --decode-backend acme.toy)
+expect("PASS")
 step("conform by name" ${dsakit} conform ${dropped}/libdsakit_acme.toy.so --level 0-2 --format json)
 expect("\"verdict\":\"conforms\"")
 
