@@ -30,6 +30,8 @@ target_compile_options(dsakit_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor>
   # GCC 12 reports std::string assignments under -Wrestrict that cannot overlap.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique -Wno-restrict>
+  # In a unity build one file's using-declarations are in the way of the next one's names.
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wno-shadow>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${DSAKIT_WERROR}>>:-Werror>)
 target_compile_definitions(dsakit_flags INTERFACE $<$<NOT:$<CONFIG:Release>>:_GLIBCXX_ASSERTIONS>)
 if(DSAKIT_SANITIZE)
