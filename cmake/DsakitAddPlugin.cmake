@@ -99,7 +99,7 @@ function(dsakit_add_plugin id)
   get_filename_component(manifest ${ARG_MANIFEST} ABSOLUTE)
   set(target dsakit_plugin_${id})
   add_library(${target} MODULE ${ARG_SOURCES})
-  set_target_properties(${target} PROPERTIES PREFIX lib OUTPUT_NAME dsakit_${id}
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF PREFIX lib OUTPUT_NAME dsakit_${id}
                                              LIBRARY_OUTPUT_DIRECTORY ${ARG_OUTPUT_DIRECTORY})
   _dsakit_plugin_flags(${target})
   target_compile_features(${target} PRIVATE cxx_std_20)

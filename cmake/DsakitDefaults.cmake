@@ -38,6 +38,11 @@ if(DSAKIT_SANITIZE)
   target_compile_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE})
+  target_compile_definitions(dsakit_flags INTERFACE DSAKIT_SANITIZED)
+  # libFuzzer's stack-depth counter is static TLS, which no plugin may have.
+  if(DSAKIT_SANITIZE MATCHES "fuzzer")
+    target_compile_options(dsakit_flags INTERFACE -fno-sanitize-coverage=stack-depth)
+  endif()
 endif()
 
 # usage: dsakit_skip_part(<platform> <why>)     says in one line that a part is not built; `dsakit doctor` repeats it

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds dsakit and passes every test: release, planted mistakes, AddressSanitizer and UBSan, ThreadSanitizer, fuzzing.
+# Builds dsakit and passes every test: release, planted mistakes, AddressSanitizer and UBSan, fuzzing, ThreadSanitizer.
 # What is up to date is not built again. The closing line sums up all test runs: "N passed, N failed".
 #
 # usage: scripts/test.sh [format] [release] [mutants] [asan] [tsan] [fuzz]      default: all of them
@@ -60,7 +60,7 @@ export -f fuzz_target
 
 # Every target counts as one test.
 run_fuzz() {
-  local programs=(build/fuzz/bin/fuzz_*) program log
+  local programs=(build/asan/bin/fuzz_*) program log
   printf '%s\n' "${programs[@]}" |
     xargs -P "$jobs" -I{} bash -c "fuzz_target {} $((${FUZZ_SECONDS:-60} / ${#programs[@]}))"
   for program in "${programs[@]}"; do
@@ -95,7 +95,7 @@ if want tsan; then
   stage "test tsan" run_tests tsan -L 'threads$'
 fi
 if want fuzz; then
-  stage "build fuzz" build fuzz fuzzers
+  stage "build fuzz" build asan fuzzers
   stage "fuzz" run_fuzz
 fi
 

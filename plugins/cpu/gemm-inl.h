@@ -99,7 +99,7 @@ constexpr int few_heads(int heads) {
 
 // Adds neighbouring 128-bit blocks until one is left.
 template <class D>
-HWY_INLINE hn::Vec<hn::Full128<float>> sum_blocks(D d, hn::Vec<D> v) {
+HWY_INLINE hn::Vec<hn::Full128<float>> sum_blocks([[maybe_unused]] D d, hn::Vec<D> v) {
   if constexpr (hn::MaxLanes(D()) == 4) {
     return v;
   } else {

@@ -150,7 +150,7 @@ struct Mistake {
 };
 
 TEST(CheckRun, EveryContradictionIsRefusedByName) {
-  const std::int64_t huge = std::int64_t{1} << 62;
+  constexpr std::int64_t huge = std::int64_t{1} << 62;
   const std::vector<Mistake> mistakes = {
       {"q is null", [](Call& c) { c.args.q = nullptr; }},
       {"q has no data", [](Call& c) { c.q.view.data = nullptr; }},
@@ -166,12 +166,12 @@ TEST(CheckRun, EveryContradictionIsRefusedByName) {
       {"q has 5 elements on axis 1", [](Call& c) { c.q.shape[1] = 5; }},
       {"axis 2", [](Call& c) { c.q.shape[2] = 512; }},
       {"impossible",
-       [huge](Call& c) {
+       [](Call& c) {
          c.q.reshape({huge, huge, huge});
        }},
       {"impossible", [](Call& c) { c.q.shape[0] = -1; }},
       {"impossible",
-       [huge](Call& c) {
+       [](Call& c) {
          c.q.restride({huge, 576, 1});
        }},
       {"impossible",

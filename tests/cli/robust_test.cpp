@@ -10,6 +10,7 @@
 
 #include "cli.hpp"
 #include "support/fake_plugin.hpp"
+#include "support/part.hpp"
 
 namespace dsakit {
 namespace {
@@ -61,7 +62,7 @@ TEST(Robust, AFileCutAtEvery64thByte) {
   test::TemporaryFolder folder;
   const std::string file = folder / "libdsakit_x.so";
   const std::string whole = whole_plugin();
-  for (std::size_t size = 0; size < whole.size(); size += 64) {
+  for (std::size_t size = 0; size < whole.size(); size += 64 * test::kPart) {
     test::write_file(file, whole.substr(0, size));
     expect_answered(file, folder.path().string(), size % 256 == 0);
     EXPECT_EQ(run({"lint", file}).exit, 1) << size;
@@ -74,7 +75,7 @@ TEST(Robust, ALinkedPluginCutAtEvery64thByte) {
   const std::string file = folder / "libdsakit_x.so";
   const std::string whole = test::read_file(DSAKIT_TINY_PLUGIN);
   ASSERT_GT(whole.size(), 4096u);
-  for (std::size_t size = 0; size < whole.size(); size += 64) {
+  for (std::size_t size = 0; size < whole.size(); size += 64 * test::kPart) {
     test::write_file(file, whole.substr(0, size));
     expect_answered(file, folder.path().string(), size % 256 == 0);
   }
@@ -84,7 +85,7 @@ void expect_changed_copies_answered(const std::string& whole, std::size_t reach)
   test::TemporaryFolder folder;
   const std::string file = folder / "libdsakit_x.so";
   std::mt19937 random(20260101);
-  for (int copy = 0; copy < 1000; ++copy) {
+  for (std::size_t copy = 0; copy < 1000; copy += test::kPart) {
     std::string bytes = whole;
     for (std::size_t change = 0, count = 1 + random() % 8; change < count; ++change) {
       bytes[random() % std::min(reach, bytes.size())] = static_cast<char>(random());
@@ -108,7 +109,7 @@ TEST(Robust, ManifestsChangedInsideAnIntactNote) {
   const std::string file = folder / "libdsakit_x.so";
   const std::string manifest = test::small_manifest("whole");
   std::mt19937 random(7);
-  for (int copy = 0; copy < 1000; ++copy) {
+  for (std::size_t copy = 0; copy < 1000; copy += test::kPart) {
     std::string text = manifest;
     const std::size_t at = random() % text.size();
     switch (random() % 3) {

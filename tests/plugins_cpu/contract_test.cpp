@@ -14,7 +14,7 @@ std::atomic<bool> counting{false};
 std::atomic<long> allocations{0};
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+#if !defined(DSAKIT_SANITIZED) && defined(__GLIBC__)
 #define DSAKIT_COUNTS_ALLOCATIONS 1
 // The program's malloc comes before the C library's, for the plugin as well.
 extern "C" void* __libc_malloc(std::size_t);
