@@ -1,11 +1,20 @@
 #include "manifest/json.hpp"
 
+#include <array>
+
 #include "manifest/json_tree.hpp"
 
 namespace dsakit {
 namespace {
 
 using nlohmann::json;
+
+// Characters that stand for themselves in a JSON string.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t c = ' '; c <= '~'; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}();
 
 std::string cut(std::string text) {
   constexpr std::size_t kMax = 60;
@@ -29,9 +38,8 @@ std::string canonical_json(const json& value) {
 }
 
 void append_json_string(std::string& out, std::string_view text) {
-  // Without a branch for each character: most texts are short names.
   bool plain = true;
-  for (const char c : text) plain &= (c >= ' ') & (c <= '~') & (c != '"') & (c != '\\');
+  for (const char c : text) plain &= kPlain[static_cast<unsigned char>(c)];
   if (!plain) {
     out += canonical_json(json(text));
     return;

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "manifest/json_fast_scan.hpp"
+
 namespace dsakit {
 
 using nlohmann::json;
@@ -52,7 +54,7 @@ class JsonTreeBuilder {
     if (node != nullptr) node->real = value;
     return node != nullptr;
   }
-  bool string(const std::string& value) {
+  bool string(std::string_view value) {
     if (!check_size(value)) return false;
     Node* node = add(Type::string);
     if (node != nullptr) node->text = keep(value);
@@ -60,7 +62,7 @@ class JsonTreeBuilder {
   }
   bool binary(json::binary_t&) { return refuse("binary data"); }
 
-  bool key(const std::string& name) {
+  bool key(std::string_view name) {
     if (!check_size(name)) return false;
     key_ = keep(name);
     Open& object = stack_.back();
@@ -104,14 +106,14 @@ class JsonTreeBuilder {
     bool sorted = true;                    // its keys ascend so far
   };
 
-  std::string_view keep(const std::string& text) {
+  std::string_view keep(std::string_view text) {
     char* at = tree.chars_.get() + used_;
     if (!text.empty()) std::memcpy(at, text.data(), text.size());
     used_ += text.size();
     return {at, text.size()};
   }
 
-  bool check_size(const std::string& text) {
+  bool check_size(std::string_view text) {
     if (text.size() <= limits_.max_string) return true;
     return refuse(fmt::format("a string longer than {} bytes", limits_.max_string));
   }
@@ -195,6 +197,10 @@ tl::expected<JsonTree, std::string> JsonTree::parse(std::string_view text,
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return tl::unexpected(fmt::format("a NUL character (byte {})", nul + 1));
   }
+  JsonTreeBuilder fast(text.size(), limits);
+  const FastScan scanned = FastScanner(text, fast).run();
+  if (scanned == FastScan::done) return std::move(fast.tree);
+  if (scanned == FastScan::refused) return tl::unexpected(std::move(fast.reason));
   JsonTreeBuilder builder(text.size(), limits);
   if (!json::sax_parse(text.data(), text.data() + text.size(), &builder)) {
     return tl::unexpected(std::move(builder.reason));

@@ -1,6 +1,7 @@
 // The predicate language: JSON → Predicate.
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -17,11 +18,24 @@ namespace {
 // predicate.json.
 using ReadOperand = Status (*)(JsonValue, const JsonPath&, Predicate&);
 
+void append_integer(std::string& out, std::int32_t number) {
+  std::array<char, 11> digits;
+  const auto end = std::to_chars(digits.begin(), digits.end(), number).ptr;
+  out.append(digits.begin(), end);
+}
+
+// Tokens need no escapes.
+void append_token(std::string& out, std::string_view token) {
+  out += '"';
+  out += token;
+  out += '"';
+}
+
 Status read_bound(JsonValue value, const JsonPath& path, std::int32_t lowest,
                   std::optional<std::int32_t>& bound, std::string& text) {
   bound = read_int(value, lowest);
   if (!bound) return refuse(path, value, fmt::format("an integer from {} to 2147483647", lowest));
-  fmt::format_to(std::back_inserter(text), "{}", *bound);
+  append_integer(text, *bound);
   return {};
 }
 
@@ -43,7 +57,7 @@ Status read_tokens(JsonValue value, const JsonPath& path, bool arch,
     ++i;
     if (std::ranges::find(tokens, *token) != tokens.end()) continue;
     if (!tokens.empty()) text += ',';
-    append_json_string(text, *token);
+    append_token(text, *token);
     tokens.emplace_back(*token);
   }
   text += ']';
@@ -61,12 +75,12 @@ Status read_numbers(JsonValue value, const JsonPath& path, Predicate& out) {
   out.json += '[';
   std::size_t i = 0;
   for (const JsonValue item : value) {
-    std::optional<std::int32_t> number;
-    std::string text;
-    if (auto status = read_bound(item, path.item(i++), 0, number, text); !status) return status;
+    const auto number = read_int(item);
+    if (!number) return refuse(path.item(i), item, "an integer from 0 to 2147483647");
+    ++i;
     if (std::ranges::find(numbers, *number) != numbers.end()) continue;
     if (!numbers.empty()) out.json += ',';
-    out.json += text;
+    append_integer(out.json, *number);
     numbers.push_back(*number);
   }
   out.json += ']';
@@ -185,6 +199,7 @@ Status read_object(JsonValue value, DimType type, const JsonPath& path, Predicat
   out.kind = kind_of(type);
   if (out.kind == Predicate::Kind::list && value.empty())
     return refuse(path, value, allowed_predicate(type));
+  out.json.reserve(64);
   out.json = '{';
   for (const JsonValue operand : value) {
     const std::string_view name = operand.key();

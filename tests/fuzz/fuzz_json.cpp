@@ -8,6 +8,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     dsakit::fuzz::require(!value.error().empty(), "a refusal has a reason");
     return 0;
   }
+  const auto reference = nlohmann::json::parse(data, data + size, nullptr, false);
+  dsakit::fuzz::require(reference == *value, "the library reads the same value");
   const std::string canonical = dsakit::canonical_json(*value);
   dsakit::JsonLimits larger;
   larger.max_bytes *= 8;  // escapes may take more room than what they stand for

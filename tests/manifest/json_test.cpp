@@ -18,6 +18,18 @@ TEST(StrictJson, ReadsAndWritesCanonically) {
   EXPECT_EQ(read("-9223372036854775808"), "-9223372036854775808");
 }
 
+TEST(StrictJson, ReadsPlainAndUnusualTextAlike) {
+  // Plain text has its own scanner; an escape anywhere leaves the whole text to the library.
+  for (const char* text : {"0", "-1", "123456789012345678", "1234567890123456789", "[]", "{}",
+                           "[[],{}]", "\"\"", "[0,-0,10]", " [ 1 , \"a\" ] ",
+                           "{\"b\":1,\"a\":{\"c\":[true,false,null]}}", "\t{\r\n\"a\" : [ ] }"}) {
+    const auto reference = nlohmann::json::parse(text);
+    EXPECT_EQ(read(text), reference.dump()) << text;
+    EXPECT_EQ(read(std::string("[\"\\u0041\",") + text + "]"), "[\"A\"," + reference.dump() + "]")
+        << text;
+  }
+}
+
 TEST(StrictJson, RefusesDuplicateKeysWithTheirPlace) {
   EXPECT_EQ(read(R"({"a":1,"a":1})"), "!duplicate key `a`");
   EXPECT_EQ(read(R"({"rows":[{"x":1},{"w":{"b":1,"b":2}}]})"), "!duplicate key `b` in rows[1].w");
