@@ -14,6 +14,8 @@
 
 namespace dsakit::conformance {
 
+inline constexpr DLDataType kFp32{kDLFloat, 32, 1};
+
 // A tensor with its own memory and strides.
 struct HostTensor {
   DLTensor view{};

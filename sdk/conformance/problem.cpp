@@ -15,7 +15,6 @@ namespace {
 
 using Random = std::mt19937;
 
-constexpr DLDataType kFp32{kDLFloat, 32, 1};
 constexpr std::size_t kCanaryBytes = 256;
 constexpr std::byte kCanary{0xC7};
 constexpr std::byte kGarbage{0xFF};

@@ -7,8 +7,6 @@
 namespace dsakit::conformance {
 namespace {
 
-constexpr DLDataType kFp32{kDLFloat, 32, 1};
-
 std::byte nan_byte(const KvLayout& layout) {
   return layout.element == KvElement::e4m3fnuz ? std::byte{0x80} : std::byte{0xFF};
 }
