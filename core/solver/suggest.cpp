@@ -220,7 +220,9 @@ class Suggester {
   void change_dimension(int dim) {
     const Dimension& dimension = dims().at(dim);
     const auto current = request().values.find(dimension.name);
-    const bool given = current != request().values.end();
+    // Saying the neutral value is the same as saying nothing.
+    const bool given = current != request().values.end() &&
+                       !(dimension.neutral && current->second == Value(*dimension.neutral));
     const bool declared_by_a_file = builtin_dimensions().find(dimension.name) < 0;
     if (!dimension.settable && !(given && declared_by_a_file)) return;
     if (given && std::holds_alternative<Unknown>(current->second)) return;

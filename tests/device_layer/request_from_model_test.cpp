@@ -146,7 +146,9 @@ TEST(RequestFromModel, HiSparseWithoutSparseAttentionIsRefusedBeforeAllElse) {
       "is not one\n"
       "  --> --hisparse                                (command line)\n"
       "  --> architectures[0] = DeepseekV3ForCausalLM  (deepseek-v3.json)\n"
-      "   = note: DeepseekV3ForCausalLM: no index_topk; the architecture alone is not enough\n");
+      "   = note: DeepseekV3ForCausalLM: no index_topk; the architecture alone is not enough\n"
+      "   = note: families that are sparse where config.json has an index_topk: deepseek_v32, "
+      "glm_moe_dsa, glm5_next, hyv4, longcat, dots3, deepseek_v4, deepseek_v41\n");
   options.hisparse = false;
   options.features = {"hisparse"};
   EXPECT_EQ(refusal("llama-3.1-8b", options).code, Code::E0303);
