@@ -21,6 +21,9 @@ function(dsakit_mutant patch)
   if(killer STREQUAL "" OR source STREQUAL "")
     message(FATAL_ERROR "${patch} names no test or no source")
   endif()
+  # It stands in for an object of its own.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/${source} TARGET_DIRECTORY dsakit_solver
+                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(patched ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name}/${source})
   add_custom_command(
     OUTPUT ${patched}
@@ -31,7 +34,7 @@ function(dsakit_mutant patch)
   target_link_libraries(mutant_${name} PRIVATE dsakit_flags dsakit_oracle dsakit_solver Threads::Threads
                                                GTest::gtest GTest::gtest_main)
   target_compile_options(mutant_${name} PRIVATE -O1)
-  set_target_properties(mutant_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mutants)
+  set_target_properties(mutant_${name} PROPERTIES UNITY_BUILD OFF RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mutants)
   add_dependencies(mutants mutant_${name})
   add_test(NAME mutant.${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:mutant_${name}> -DTEST=${killer}
                                        -P ${PROJECT_SOURCE_DIR}/tests/mutants/expect_killed.cmake)
