@@ -1,15 +1,13 @@
 #include "solver/alternatives.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "diag/nearest.hpp"
+#include "solver/obligations.hpp"
 
 namespace dsakit {
 namespace {
-
-constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int32_t>::max();
 
 // How far apart two numbers are, as people feel it: by ratio.
 double ratio(std::int64_t a, std::int64_t b) {

@@ -1,7 +1,6 @@
 #include "solver/obligations.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -11,8 +10,6 @@ namespace dsakit {
 namespace {
 
 using Conditions = std::span<const CompiledPredicate* const>;
-
-constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int32_t>::max();
 
 // The conjunction of integer conditions over 0 … 2^31−1, in one normal form.
 struct IntegerMeet {

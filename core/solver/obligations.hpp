@@ -2,6 +2,8 @@
 // them. Private to solver/. Pure; any thread.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +11,9 @@
 #include "solver/evaluate.hpp"
 
 namespace dsakit {
+
+// The largest value of an int dimension.
+inline constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int32_t>::max();
 
 // JSON text of a pending condition; "= neutral" in the form that its type writes it in a manifest.
 std::string condition_json(const Solver::Compiled& catalog, const PendingCondition& condition);

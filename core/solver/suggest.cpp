@@ -174,8 +174,9 @@ class Suggester {
     if (!known) return by_nearness(typed(phases.front())->text, ids);
     if (!allowed.first.empty()) {
       const Session best = query_.name_session(allowed.first.front());
-      std::ranges::stable_partition(
-          ids, [&](const auto& id) { return id == best.backend[index(phases.front())]; });
+      std::stable_partition(ids.begin(), ids.end(), [&](const auto& id) {
+        return id == best.backend[index(phases.front())];
+      });
     }
     return ids;
   }
