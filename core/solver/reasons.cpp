@@ -363,16 +363,10 @@ class Rejection {
 
   // That no suggestion is left, with exactly what was tried.
   std::string nothing_found() const {
-    const std::string tried = advice_.tried.empty()
-                                  ? "there was none to try"
-                                  : fmt::format("tried were {}", fmt::join(advice_.tried, ", "));
-    if (!advice_.complete) {
-      return fmt::format(
-          "no change of one setting was found that makes a backend fit, but the search stopped "
-          "early; {}",
-          tried);
-    }
-    return fmt::format("no change of one setting makes any backend fit; {}", tried);
+    if (advice_.tried.empty()) return "there was no single setting to change";
+    return fmt::format("changed one at a time, none of these makes a backend fit: {}{}",
+                       fmt::join(advice_.tried, ", "),
+                       advice_.complete ? "" : " (the search stopped early)");
   }
 
   const Query& query_;

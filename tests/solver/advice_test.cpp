@@ -146,8 +146,8 @@ TEST(Advice, SaysExactlyWhatWasTried) {
   const Json none = manifest(
       "none", {row("r", {{"topk", {{"one_of", {2048}}}}, {"kv_dtype", {"bf16", "fp8_e4m3"}}})});
   EXPECT_TRUE(has_note(refusal({none}, {{"topk", 512}, {"kv_dtype", "bf16"}}),
-                       "no change of one setting makes any backend fit; tried were kv_dtype"));
-  EXPECT_TRUE(has_note(refusal({none}, {{"topk", 512}}), "there was none to try"));
+                       "changed one at a time, none of these makes a backend fit: kv_dtype"));
+  EXPECT_TRUE(has_note(refusal({none}, {{"topk", 512}}), "there was no single setting to change"));
 }
 
 TEST(Advice, SaysThatTheSearchStopped) {
@@ -157,7 +157,7 @@ TEST(Advice, SaysThatTheSearchStopped) {
                        {{"topk", {{"one_of", {2048}}}}, {"page_size", {{"one_of", {i + 100}}}}}));
   }
   EXPECT_TRUE(has_note(refusal({manifest("many", rows)}, {{"topk", 512}, {"page_size", 1}}),
-                       "the search stopped early; tried were page_size"));
+                       "fit: page_size (the search stopped early)"));
 }
 
 TEST(Advice, SaysThatNoRowNamesTheFamily) {
