@@ -25,6 +25,9 @@ class WrongPlugin : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongPlugin, IsRefusedByTheCheckNamedForIt) {
   const auto& [way, check, row] = GetParam();
+#ifdef DSAKIT_SANITIZED
+  if (std::string_view(way) == "tail") GTEST_SKIP() << "a read past the row ends this build early";
+#endif
   if (std::string_view(check) == "runtime.no_allocation" && !can_count_allocations())
     GTEST_SKIP() << "this build cannot count allocations";
   JudgeOptions options;

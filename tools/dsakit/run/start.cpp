@@ -40,7 +40,8 @@ Answer settle_sizes(const Advisor& advisor, const Policy& policy, Request& reque
   if (!is_known(request, "page_size"))
     (void)std::ranges::any_of(kPageSizes, [&](auto size) { return adopt("page_size", size); });
   if (is_known(request, "d_v")) return answer;
-  for (const auto& [dim, json] : answer.provides)
+  const auto provides = answer.provides;  // adopt() replaces the answer
+  for (const auto& [dim, json] : provides)
     for (const KvLayout& layout : kKvLayouts)
       if (dim == "kv_layout" && json == fmt::format("\"{}\"", layout.name))
         adopt("d_v", layout.d_v);
