@@ -1,9 +1,5 @@
 // The run-time half of the C API: sessions, instances and the calls into plugins.
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <string>
-#include <string_view>
 
 #include "diag/render.hpp"
 #include "dsakit/dsakit.h"
@@ -30,17 +26,7 @@ const Attention* instance(const dsakit_attention* attention) {
 }
 
 dsakit_rc no_instance(dsakit_error* error) {
-  if (error && error->size >= DSAKIT_ERROR_SIZE_V1) {
-    error->code = DSAKIT_RC_INVALID;
-    error->domain = DSAKIT_DOMAIN_RC;
-    const std::size_t known = std::min<std::size_t>(error->size, sizeof(dsakit_error));
-    const std::size_t room = known - offsetof(dsakit_error, text);
-    constexpr std::string_view kText = "the instance is null";
-    const std::size_t length = room == 0 ? 0 : std::min(room - 1, kText.size());
-    std::memcpy(error->text, kText.data(), length);
-    if (room > 0) error->text[length] = '\0';
-  }
-  return DSAKIT_RC_INVALID;
+  return fill_error(error, DSAKIT_RC_INVALID, "the instance is null");
 }
 
 tl::expected<InstanceOptions, Diagnostic> read_options(const dsakit_attention_options* from) {

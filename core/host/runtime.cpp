@@ -15,16 +15,6 @@ namespace {
 // No workspace is larger: the largest that fits an address space.
 constexpr std::uint64_t kMaxWorkspace = std::uint64_t{1} << 47;
 
-dsakit_rc fail(dsakit_error* error, dsakit_rc rc, const char* text) noexcept {
-  if (!error || error->size < DSAKIT_ERROR_SIZE_V1) return rc;
-  error->code = rc;
-  error->domain = DSAKIT_DOMAIN_RC;
-  const std::size_t known = std::min<std::size_t>(error->size, sizeof(dsakit_error));
-  const std::size_t room = known - offsetof(dsakit_error, text);
-  if (room > 0) std::snprintf(error->text, room, "%s", text);
-  return rc;
-}
-
 constexpr const char* kThrew = "the plugin threw an exception";
 
 // Calls into a plugin; a number that plugin_abi.h does not define is a defect.
@@ -33,9 +23,10 @@ dsakit_rc enter(dsakit_error* error, Call call) noexcept {
   try {
     const dsakit_rc rc = call();
     if (rc >= DSAKIT_RC_OK && rc <= DSAKIT_RC_INTERNAL) return rc;
-    return fail(error, DSAKIT_RC_INTERNAL, "the plugin answered with a number that means nothing");
+    return fill_error(error, DSAKIT_RC_INTERNAL,
+                      "the plugin answered with a number that means nothing");
   } catch (...) {
-    return fail(error, DSAKIT_RC_INTERNAL, kThrew);
+    return fill_error(error, DSAKIT_RC_INTERNAL, kThrew);
   }
 }
 
@@ -61,6 +52,16 @@ std::string_view platform_of(const Request& request) {
 
 }  // namespace
 
+dsakit_rc fill_error(dsakit_error* error, dsakit_rc rc, const char* text) noexcept {
+  if (!error || error->size < DSAKIT_ERROR_SIZE_V1) return rc;
+  error->code = rc;
+  error->domain = DSAKIT_DOMAIN_RC;
+  const std::size_t known = std::min<std::size_t>(error->size, sizeof(dsakit_error));
+  const std::size_t room = known - offsetof(dsakit_error, text);
+  if (room > 0) std::snprintf(error->text, room, "%s", text);
+  return rc;
+}
+
 Attention::~Attention() {
   try {
     if (instance_) plugin_.destroy(instance_);
@@ -72,12 +73,13 @@ Attention::~Attention() {
 dsakit_rc Attention::workspace(std::int64_t tokens, dsakit_workspace* answer,
                                dsakit_error* error) const noexcept {
   if (!answer || answer->size < DSAKIT_WORKSPACE_SIZE_V1)
-    return fail(error, DSAKIT_RC_INVALID, "there is no workspace struct, or its size is too small");
+    return fill_error(error, DSAKIT_RC_INVALID,
+                      "there is no workspace struct, or its size is too small");
   const dsakit_rc rc =
       enter(error, [&] { return plugin_.workspace(instance_, tokens, answer, error); });
   if (rc != DSAKIT_RC_OK) return rc;
   const char* defect = workspace_defect(*answer);
-  return defect ? fail(error, DSAKIT_RC_INTERNAL, defect) : rc;
+  return defect ? fill_error(error, DSAKIT_RC_INTERNAL, defect) : rc;
 }
 
 dsakit_rc Attention::prepare(const dsakit_run_args* args, dsakit_error* error) noexcept {
@@ -98,12 +100,13 @@ bool Attention::can_dequant() const {
 }
 
 dsakit_rc Attention::append(const dsakit_kv_args* args, dsakit_error* error) noexcept {
-  if (!can_append()) return fail(error, DSAKIT_RC_UNSUPPORTED, "the plugin has no kv_append");
+  if (!can_append()) return fill_error(error, DSAKIT_RC_UNSUPPORTED, "the plugin has no kv_append");
   return enter(error, [&] { return plugin_.kv_append(instance_, args, error); });
 }
 
 dsakit_rc Attention::dequant(const dsakit_kv_args* args, dsakit_error* error) noexcept {
-  if (!can_dequant()) return fail(error, DSAKIT_RC_UNSUPPORTED, "the plugin has no kv_dequant");
+  if (!can_dequant())
+    return fill_error(error, DSAKIT_RC_UNSUPPORTED, "the plugin has no kv_dequant");
   return enter(error, [&] { return plugin_.kv_dequant(instance_, args, error); });
 }
 

@@ -21,6 +21,10 @@
 
 namespace dsakit {
 
+// Fills `error`, as far as its size reaches, with a dsakit_rc and a text; answers `rc`. Null and
+// too small errors stay as they are. [any-thread]
+dsakit_rc fill_error(dsakit_error* error, dsakit_rc rc, const char* text) noexcept;
+
 // One instance of a plugin. Threads are those of plugin_abi.h: workspace() [any-thread], the rest
 // [one-thread-per-instance].
 class Attention {

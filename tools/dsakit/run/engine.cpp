@@ -1,7 +1,6 @@
 #include "run/engine.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "kvcache/codec.hpp"
 #include "kvcache/float8.hpp"
 #include "sdk/config.hpp"
+#include "sdk/conformance/host_tensor.hpp"
 
 namespace dsakit::cli {
 namespace {
@@ -42,16 +42,6 @@ bool has_feature(const dsakit_config& config, std::string_view name) {
 
 bool is_token(const char* text, std::string_view token) {
   return text && token == text;
-}
-
-// fp16 bits; the job's values are moderate, so what is too small for a normal number becomes 0.
-std::uint16_t half_encode(float value) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
-  if (magnitude < 0x38800000U) return static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
-  const std::uint32_t rounded = magnitude + 0xFFFU + (magnitude >> 13 & 1U);
-  const std::uint32_t half = std::min<std::uint32_t>((rounded - 0x38000000U) >> 13, 0x7BFFU);
-  return static_cast<std::uint16_t>((bits >> 16 & 0x8000U) | half);
 }
 
 // Memory that two tensors share is described by the first `elements` of it.
@@ -207,14 +197,8 @@ void AttentionCall::set_query(std::int64_t token, std::span<const float> values)
   const DLDataType type = q.host()->dtype;
   const std::size_t bytes = static_cast<std::size_t>(type.bits) / 8;
   std::byte* to = q.bytes() + static_cast<std::size_t>(token) * values.size() * bytes;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint16_t half =
-        type.code == kDLBfloat ? kvcache::bf16_encode(values[i]) : half_encode(values[i]);
-    if (type.bits == 32)
-      std::memcpy(to + i * bytes, &values[i], bytes);
-    else
-      std::memcpy(to + i * bytes, &half, bytes);
-  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    conformance::write_value(to + i * bytes, type, values[i]);
 }
 
 void AttentionCall::set_indices(std::span<const std::int32_t> slots) {
