@@ -17,7 +17,12 @@
 namespace dsakit::conformance {
 
 enum class Tier : std::uint8_t { reduced, full };
-enum class Result : std::uint8_t { pass, fail, skip };
+enum class Result : std::uint8_t {
+  pass,
+  fail,
+  skip,
+  broken,  // the kit failed, which says nothing about the plugin
+};
 std::string_view result_name(Result result);
 
 class Trial;
@@ -52,16 +57,18 @@ std::span<const Check> runtime_checks();
 
 class Trial {
  public:
-  Trial(const Subject& subject, const RowSpace* row, Tier tier)
-      : subject_(subject), row_(row), tier_(tier) {}
+  Trial(const Subject& subject, Tier tier) : subject_(subject), tier_(tier) {}
 
   const Subject& subject() const { return subject_; }
-  const RowSpace& row() const { return *row_; }
+  const RowSpace& row() const { return *row_; }  // of checks of rows
+  void judge(const RowSpace& row) { row_ = &row; }
   bool full() const { return tier_ == Tier::full; }
 
   // The first reason stays.
   void fail(const std::string& reason);
   void skip(const std::string& reason);
+  // Unless the plugin failed before.
+  void broken(const std::string& reason);
   // `condition` or fail; answers condition.
   bool expect(bool condition, const std::string& reason);
 
@@ -93,7 +100,7 @@ class Trial {
 
  private:
   const Subject& subject_;
-  const RowSpace* row_;
+  const RowSpace* row_ = nullptr;
   Tier tier_;
   Result result_ = Result::pass;
   std::string reason_;

@@ -43,7 +43,7 @@ std::string skipped_lines(const Report& report) {
 std::string report_text(const Report& report) {
   std::string text = fmt::format("plugin {} {}  {}\n", report.id, report.version, report.file);
   for (int level = 0; level < 6; ++level) {
-    int counts[3]{};
+    int counts[4]{};
     int cases = 0;
     double milliseconds = 0;
     for (const CheckResult& r : report.results)
@@ -52,20 +52,23 @@ std::string report_text(const Report& report) {
         cases += r.cases;
         milliseconds += r.milliseconds;
       }
-    if (counts[0] + counts[1] + counts[2] == 0) continue;
+    if (counts[0] + counts[1] + counts[2] + counts[3] == 0) continue;
     text +=
         fmt::format("L{} {:<11}  {} passed, {} failed, {} skipped  ({} cases, {:.1f} s)\n", level,
                     kLevels[level], counts[0], counts[1], counts[2], cases, milliseconds / 1000);
   }
   text += skipped_lines(report);
   for (const CheckResult& r : report.results)
-    if (r.result == Result::fail)
-      text += fmt::format("FAIL  {}{}: {}\n", r.name, r.row.empty() ? "" : "/" + r.row, r.reason);
-  const CheckResult* first = report.refused_by();
-  text += first == nullptr ? fmt::format("conforms: {} checks passed ({} tier)\n",
-                                         report.count(Result::pass), tier_name(report.tier))
-                           : fmt::format("does not conform: refused by {}\n", first->name);
-  return text;
+    if (r.result == Result::fail || r.result == Result::broken)
+      text += fmt::format("{}  {}{}: {}\n", r.result == Result::fail ? "FAIL" : "BROKEN", r.name,
+                          r.row.empty() ? "" : "/" + r.row, r.reason);
+  if (const CheckResult* first = report.refused_by())
+    return text + fmt::format("does not conform: refused by {}\n", first->name);
+  if (report.undecided())
+    return text + fmt::format("not decided: the kit itself failed in {} checks\n",
+                              report.count(Result::broken));
+  return text + fmt::format("conforms: {} checks passed ({} tier)\n", report.count(Result::pass),
+                            tier_name(report.tier));
 }
 
 std::string report_json(const Report& report) {
@@ -84,11 +87,14 @@ std::string report_json(const Report& report) {
             {"version", report.version},
             {"file", report.file},
             {"tier", tier_name(report.tier)},
-            {"verdict", report.conforms() ? "conforms" : "refused"}};
+            {"verdict", report.undecided()  ? "undecided"
+                        : report.conforms() ? "conforms"
+                                            : "refused"}};
   if (const CheckResult* first = report.refused_by()) json["refused_by"] = first->name;
   json["passed"] = report.count(Result::pass);
   json["failed"] = report.count(Result::fail);
   json["skipped"] = report.count(Result::skip);
+  json["broken"] = report.count(Result::broken);
   json["checks"] = std::move(checks);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -82,22 +82,24 @@ class Child {
 
  private:
   Trial one(const Job& job) {
-    const RowSpace* row = job.row < 0 ? nullptr : &space(static_cast<std::size_t>(job.row));
-    Trial trial(subject_, row, tier_);
-    if (job.check->scope == Scope::plugin || job.check->scope == Scope::row) {
-      if (subject_.table == nullptr && refusal_.empty()) load();
-      if (subject_.table == nullptr) {
-        trial.skip("the plugin could not be loaded: " + refusal_);
-        return trial;
-      }
-    }
+    Trial trial(subject_, tier_);
     try {
-      job.check->body(trial);
+      attempt(job, trial);
     } catch (const std::exception& error) {
-      trial.skip(fmt::format("the kit failed: {}", error.what()));
+      trial.broken(fmt::format("the kit failed: {}", error.what()));
     }
     trial.finish();
     return trial;
+  }
+
+  void attempt(const Job& job, Trial& trial) {
+    if (job.row >= 0) trial.judge(space(static_cast<std::size_t>(job.row)));
+    if (job.check->scope == Scope::plugin || job.check->scope == Scope::row) {
+      if (subject_.table == nullptr && refusal_.empty()) load();
+      if (subject_.table == nullptr)
+        return trial.skip("the plugin could not be loaded: " + refusal_);
+    }
+    job.check->body(trial);
   }
 
   void load() {
@@ -218,7 +220,7 @@ class Judge {
 
   void give_up(const char* what) {
     while (results_.size() < jobs_.size())
-      record({Result::skip, 0, 0, 0}, fmt::format("the kit failed: {}", what));
+      record({Result::broken, 0, 0, 0}, fmt::format("the kit failed: {}", what));
   }
 
   CatalogEntry entry_;

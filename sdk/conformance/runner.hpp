@@ -41,7 +41,9 @@ struct Report {
   std::vector<CheckResult> results;
 
   int count(Result result) const;
-  bool conforms() const { return count(Result::fail) == 0; }
+  bool conforms() const { return count(Result::fail) == 0 && !undecided(); }
+  // The kit failed in some check and the plugin in none.
+  bool undecided() const { return count(Result::fail) == 0 && count(Result::broken) > 0; }
   // The first check that failed, in the order from elementary to compound; null if none did.
   const CheckResult* refused_by() const;
 };

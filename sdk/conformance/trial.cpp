@@ -16,6 +16,8 @@ std::string_view result_name(Result result) {
       return "fail";
     case Result::skip:
       return "skip";
+    case Result::broken:
+      return "broken";
   }
   return "";
 }
@@ -38,6 +40,12 @@ void Trial::fail(const std::string& reason) {
 void Trial::skip(const std::string& reason) {
   if (result_ != Result::pass) return;
   result_ = Result::skip;
+  reason_ = reason;
+}
+
+void Trial::broken(const std::string& reason) {
+  if (failed()) return;
+  result_ = Result::broken;
   reason_ = reason;
 }
 

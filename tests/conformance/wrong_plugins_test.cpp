@@ -1,6 +1,8 @@
 // Plugins that are wrong in one way each: the kit refuses them by the check named for it, and the
 // same source without a mistake passes.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -76,6 +78,30 @@ TEST(WrongProcess, EndsOrHangsAndTheJudgeLivesOn) {
     EXPECT_EQ(report->results[0].result, Result::fail);
     EXPECT_NE(report->results[0].reason.find(reason), std::string::npos) << report_text(*report);
   }
+}
+
+TEST(BrokenKit, DecidesNothing) {
+  const int free = dup(0);
+  ASSERT_GE(free, 0);
+  close(free);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(free) + 1;  // the plugin can be read, and no child told
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  JudgeOptions options;
+  options.levels = {0};
+  const auto report = judge(toy("right"), options);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(report);
+  EXPECT_GT(report->count(Result::broken), 0);
+  EXPECT_FALSE(report->conforms());
+  EXPECT_TRUE(report->undecided());
+  EXPECT_EQ(report->refused_by(), nullptr);
+  EXPECT_NE(report_text(*report).find("BROKEN  static.lint: the kit failed: no pipe"),
+            std::string::npos)
+      << report_text(*report);
+  EXPECT_EQ(nlohmann::json::parse(report_json(*report))["verdict"], "undecided");
 }
 
 TEST(Report, NamesItsChecksInJson) {

@@ -89,6 +89,7 @@ int conform(Cli& cli) {
                                                     report->id)));
   cli.out() << (cli.options.json() ? conformance::report_json(*report) + "\n"
                                    : conformance::report_text(*report));
+  if (report->undecided()) return static_cast<int>(Status::environment);
   if (!report->conforms()) return static_cast<int>(Status::no);
   return static_cast<int>(nothing_ran(*report) ? Status::environment : Status::yes);
 }
