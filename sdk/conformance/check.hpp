@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "sdk/conformance/reference.hpp"
 #include "sdk/conformance/space.hpp"
 #include "sdk/conformance/subject.hpp"
 
@@ -54,6 +55,7 @@ std::span<const Check> convention_checks();
 std::span<const Check> shape_checks();
 std::span<const Check> stored_key_checks();
 std::span<const Check> runtime_checks();
+std::span<const Check> device_checks();
 
 class Trial {
  public:
@@ -63,6 +65,9 @@ class Trial {
   const RowSpace& row() const { return *row_; }  // of checks of rows
   void judge(const RowSpace& row) { row_ = &row; }
   bool full() const { return tier_ == Tier::full; }
+
+  // The full tier with a reference that is fast enough for the largest shapes.
+  bool large() const { return full() && subject_.place.reference; }
 
   // The first reason stays.
   void fail(const std::string& reason);
@@ -91,12 +96,17 @@ class Trial {
   bool run(Problem& problem);
   // Compares what run() left.
   void compare(Problem& problem);
+  // In the full tier on a device by the kernel, else by the host.
+  Expected truth(Problem& problem) const;
   // Fewer heads in the reduced tier, for cases that are about something else.
   void make_small(Description& d) const;
   // Skips the check if it came to no case.
   void finish();
   // Unless true, the check was skipped: there is a device for the row, and the kit can form calls.
   bool ready();
+  bool lacks_device() const { return lacks_device_; }
+  // The device of the row; null: the host.
+  CudaDevice* gpu() const { return subject_.place.gpu.get(); }
 
  private:
   const Subject& subject_;
@@ -105,6 +115,7 @@ class Trial {
   Result result_ = Result::pass;
   std::string reason_;
   int cases_ = 0;
+  bool lacks_device_ = false;
 };
 
 }  // namespace dsakit::conformance

@@ -1,5 +1,6 @@
 #include "sdk/conformance/compare.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -90,6 +91,12 @@ Comparison compare(const Expected& expected, const std::vector<double>& truth,
 }
 
 }  // namespace
+
+Tolerance exact_out(double key_amplitude) {
+  Tolerance out = kExactOut;
+  out.absolute *= std::max(1.0, key_amplitude / static_cast<double>(kKeyAmplitude));
+  return out;
+}
 
 Comparison compare_out(const Expected& expected, const DLTensor& out, const Tolerance& tolerance) {
   return compare(expected, expected.out, out, expected.d_v, tolerance);

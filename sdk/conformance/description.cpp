@@ -56,7 +56,8 @@ OwnedConfig::OwnedConfig(const Description& description)
   for (const std::string& name : features_) feature_names_.push_back(name.c_str());
   for (const auto& [name, value] : text_.dims) dims_.push_back({name.c_str(), value.c_str()});
   config.size = sizeof(config);
-  config.device_type = kDLCPU;
+  config.device_type = text_.device.device_type;
+  config.device_id = text_.device.device_id;
   config.sm_count = text_.threads;
   config.row = text_.row.empty() ? nullptr : text_.row.c_str();
   config.phase = text_.phase.c_str();

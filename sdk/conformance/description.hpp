@@ -48,6 +48,7 @@ struct Description {
   float tensor_scale = 0.05F;
   std::vector<std::string> features;                      // on top of those that the rest implies
   std::vector<std::pair<std::string, std::string>> dims;  // extension dimensions
+  DLDevice device{kDLCPU, 0};                             // that the plugin runs on
   std::int32_t threads = 0;                               // sm_count of the config
   unsigned seed = 1;
 
@@ -59,7 +60,7 @@ struct Description {
 // "heads 24, topk 100, 3 tokens, 8 pages of 16, lengths": what a failing case was.
 std::string describe(const Description& description);
 
-// A dsakit_config for a host in CPU memory.
+// A dsakit_config for the description's device.
 class OwnedConfig {
  public:
   explicit OwnedConfig(const Description& description);

@@ -26,16 +26,14 @@ std::uint16_t half_bits(float value) {
 // Pools above this size are mapped and never filled.
 constexpr std::uint64_t kSparseBytes = std::uint64_t{1} << 30;
 
-void map_sparse(std::uint64_t bytes, HostTensor& tensor) {
+}  // namespace
+
+std::shared_ptr<std::byte> map_untouched(std::uint64_t bytes) {
   void* region = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (region == MAP_FAILED) throw std::bad_alloc();
-  tensor.memory.clear();
-  tensor.sparse_bytes = bytes;
-  tensor.sparse = {static_cast<std::byte*>(region), [bytes](std::byte* at) { munmap(at, bytes); }};
+  return {static_cast<std::byte*>(region), [bytes](std::byte* at) { munmap(at, bytes); }};
 }
-
-}  // namespace
 
 void HostTensor::make(DLDataType type, std::vector<std::int64_t> extents,
                       std::vector<std::int64_t> element_strides, std::byte fill,
@@ -50,10 +48,14 @@ void HostTensor::make(DLDataType type, std::vector<std::int64_t> extents,
   }
   const std::int64_t elements = compact == 0 ? 0 : last + 1;
   const std::uint64_t bytes = static_cast<std::uint64_t>(elements * type.bits / 8) + 2 * lead;
-  if (bytes > kSparseBytes)
-    map_sparse(bytes, *this);
-  else
+  if (bytes > kSparseBytes) {
+    memory.clear();
+    sparse_bytes = bytes;
+    sparse = map_untouched(bytes);
+  } else {
+    sparse.reset();
     memory.assign(bytes, fill);
+  }
   view.data = base();
   view.device = {kDLCPU, 0};
   view.ndim = static_cast<int>(shape.size());

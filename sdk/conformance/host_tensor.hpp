@@ -28,11 +28,15 @@ struct HostTensor {
   // on both sides of the elements.
   void make(DLDataType type, std::vector<std::int64_t> extents,
             std::vector<std::int64_t> element_strides, std::byte fill, std::uint64_t lead = 0);
+  std::uint64_t bytes() const { return sparse ? sparse_bytes : memory.size(); }
   std::byte* base() { return sparse ? sparse.get() : memory.data(); }
   std::byte* at(std::int64_t element_offset);
   // Offset of an element, in elements.
   std::int64_t offset(std::span<const std::int64_t> index) const;
 };
+
+// Address space of which only what is touched costs memory; zero. Throws std::bad_alloc.
+std::shared_ptr<std::byte> map_untouched(std::uint64_t bytes);
 
 // A normal value within 4 standard deviations.
 float normal(std::mt19937& random, float amplitude);

@@ -90,7 +90,7 @@ void make_mistakes(Trial& trial, std::initializer_list<const char*> kinds, Judge
   for (const Mistake& mistake : run_mistakes(sound)) {
     if (kinds.size() != 0 && !starts(mistake.kind, kinds)) continue;
     mistake.make(sound);
-    const Outcome outcome = instance.run(sound.args);
+    const Outcome outcome = instance.run(sound);
     saved.restore(sound);
     judge(trial, mistake, outcome, sound);
     sound.spoil_outputs();
@@ -241,7 +241,11 @@ void kv_refuses(Trial& trial) {
     edit(args);
     for (const auto function : {table->kv_append, table->kv_dequant}) {
       const Outcome outcome =
-          call([&](dsakit_error* error) { return function(instance.get(), &args, error); });
+          instance.stage(problem, Instance::Fetch::outputs, {&slots, &rows}, [&](Staged& staged) {
+            const dsakit_kv_args there = staged.args(args);
+            return call(
+                [&](dsakit_error* error) { return function(instance.get(), &there, error); });
+          });
       trial.expect(outcome.refused(),
                    fmt::format("kv_append or kv_dequant with {}: {}", what, describe(outcome)));
     }

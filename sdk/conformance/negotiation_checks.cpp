@@ -185,8 +185,12 @@ void struct_sizes(Trial& trial) {
   const Instance later(trial.subject(), *reinterpret_cast<dsakit_config*>(longer.data()));
   trial.expect(later.created().ok(), "create with a longer config: " + describe(later.created()));
   if (!instance.prepare_workspace(problem).ok()) return trial.fail("workspace fails");
-  Guarded args = guarded_copy(problem.args, DSAKIT_RUN_ARGS_SIZE_V1, DSAKIT_RUN_ARGS_SIZE_V1);
-  const Outcome run = instance.run(*args.as<dsakit_run_args>());
+  const Outcome run = instance.stage(problem, Instance::Fetch::outputs, {}, [&](Staged& staged) {
+    Guarded args = guarded_copy(staged.args(), DSAKIT_RUN_ARGS_SIZE_V1, DSAKIT_RUN_ARGS_SIZE_V1);
+    return call([&](dsakit_error* error) {
+      return table->run(instance.get(), args.as<dsakit_run_args>(), error);
+    });
+  });
   trial.expect(run.ok(), "run with arguments of version 1: " + describe(run));
   for (const std::uint32_t small : {0U, DSAKIT_CONFIG_SIZE_V1 - 8}) {
     Guarded cut = guarded_copy(problem.config, small, sizeof(dsakit_config));

@@ -1,6 +1,7 @@
-// A complete attention call in host memory: configuration, tensors, run struct. What a test says is
-// a short description; the rest is made hostile on purpose: pages are shuffled, strides odd, every
-// byte of the pool that no token selects is NaN, every output byte starts as garbage.
+// A complete attention call in host memory (staged.hpp takes it to a device): configuration,
+// tensors, run struct. What a test says is a short description; the rest is made hostile on
+// purpose: pages are shuffled, strides odd, every byte of the pool that no token selects is NaN,
+// every output byte starts as garbage.
 //
 // Invariants: the same description and seed give the same bytes. Not copyable (the structs point
 // into it). One thread.
@@ -34,8 +35,16 @@ class Problem {
   std::int64_t tokens() const { return text_.batch * text_.s_q; }
 
   // Points args at a workspace of this size, aligned, with a canary behind it. Its first zero_bytes
-  // are zero, the rest is garbage.
+  // are zero, the rest is garbage; for a device, only the canary is more than address space.
   void set_workspace(std::uint64_t bytes, std::uint32_t alignment, std::uint64_t zero_bytes = 0);
+  struct Workspace {
+    std::byte* start = nullptr;  // the canary is behind `bytes` of it
+    std::uint64_t bytes = 0, zero_bytes = 0;
+    std::uint32_t alignment = 1;
+  };
+  const Workspace& workspace() const { return workspace_; }
+  static constexpr std::size_t kCanaryBytes = 256;
+  static constexpr std::byte kCanary{0xC7};
   bool canary_alive() const;
   // Garbage in all outputs again.
   void spoil_outputs();
@@ -60,6 +69,7 @@ class Problem {
   dsakit_kv_cache caches[2]{};
   HostTensor q, out, lse, max_logits, sink;
   HostTensor pool[2], scale[2], indices[2], indptr[2], length[2];
+  std::vector<HostTensor*> tensors();
 
  private:
   // What the lists select, collected while they are written.
@@ -72,6 +82,7 @@ class Problem {
   std::int64_t row_offset(const HostTensor& list, std::int64_t token, std::int64_t j) const;
   std::uint64_t lead() const { return static_cast<std::uint64_t>(text_.base_offset); }
   void make_queries();
+  void fill_queries(std::mt19937& random);
   void make_outputs();
   void make_cache(int which, Lists& lists);
   void make_indices(int which, Lists& lists);
@@ -83,8 +94,8 @@ class Problem {
   std::vector<std::int64_t> token_shape(std::vector<std::int64_t> rest) const;
   std::vector<std::int64_t> token_strides(const std::vector<std::int64_t>& rest) const;
 
-  std::vector<std::byte> workspace_;
-  std::byte* canary_ = nullptr;
+  Workspace workspace_;
+  std::shared_ptr<std::byte> workspace_memory_;
 };
 
 }  // namespace dsakit::conformance

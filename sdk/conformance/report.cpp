@@ -64,9 +64,12 @@ std::string report_text(const Report& report) {
                           r.row.empty() ? "" : "/" + r.row, r.reason);
   if (const CheckResult* first = report.refused_by())
     return text + fmt::format("does not conform: refused by {}\n", first->name);
-  if (report.undecided())
+  if (report.count(Result::broken) > 0)
     return text + fmt::format("not decided: the kit itself failed in {} checks\n",
                               report.count(Result::broken));
+  if (report.undecided())
+    return text + fmt::format("not decided: {} checks passed, {} need a device that is not here\n",
+                              report.count(Result::pass), report.lacking_device());
   return text + fmt::format("conforms: {} checks passed ({} tier)\n", report.count(Result::pass),
                             tier_name(report.tier));
 }

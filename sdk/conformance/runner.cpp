@@ -47,6 +47,7 @@ std::vector<Job> plan(const std::vector<Check>& checks, const Manifest& manifest
 // What a child says when a check is over; the reason follows.
 struct Message {
   Result result;
+  bool lacks_device;
   int cases;
   double milliseconds;
   std::uint32_t reason_bytes;
@@ -62,6 +63,8 @@ void write_all(int to, const void* data, std::size_t bytes) {
   }
 }
 
+constexpr int kReplaced = 77;  // exit code of a child that another one should go on for
+
 class Child {
  public:
   Child(Subject subject, Tier tier) : subject_(std::move(subject)), tier_(tier) {}
@@ -72,10 +75,12 @@ class Child {
       const auto start = Clock::now();
       const Trial trial = one(jobs[i]);
       const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
-      const Message message{trial.result(), trial.cases(), spent.count(),
+      const Message message{trial.result(), trial.lacks_device(), trial.cases(), spent.count(),
                             static_cast<std::uint32_t>(trial.reason().size())};
       write_all(to, &message, sizeof(message));
       write_all(to, trial.reason().data(), trial.reason().size());
+      // A device that has failed once fails every call of this process.
+      if (CudaDevice* gpu = subject_.place.gpu.get(); gpu && !gpu->synchronise()) _exit(kReplaced);
     }
     _exit(0);
   }
@@ -93,7 +98,11 @@ class Child {
   }
 
   void attempt(const Job& job, Trial& trial) {
-    if (job.row >= 0) trial.judge(space(static_cast<std::size_t>(job.row)));
+    if (job.row >= 0) {
+      const Ground& ground = ground_of(static_cast<std::size_t>(job.row));
+      subject_.place = ground.place;
+      trial.judge(ground.space);
+    }
     if (job.check->scope == Scope::plugin || job.check->scope == Scope::row) {
       if (subject_.table == nullptr && refusal_.empty()) load();
       if (subject_.table == nullptr)
@@ -110,16 +119,24 @@ class Child {
       refusal_ = headline(table.error());
   }
 
-  const RowSpace& space(std::size_t row) {
-    auto& found = spaces_[row];
-    if (!found) found = std::make_unique<RowSpace>(subject_.entry.manifest, row);
+  struct Ground {
+    RowSpace space;
+    Place place;
+  };
+  const Ground& ground_of(std::size_t row) {
+    auto& found = grounds_[row];
+    if (!found) {
+      found = std::make_unique<Ground>(Ground{RowSpace(subject_.entry.manifest, row), {}});
+      found->place = devices_.find(found->space);
+    }
     return *found;
   }
 
   Subject subject_;
   Tier tier_;
   std::string refusal_;
-  std::map<std::size_t, std::unique_ptr<RowSpace>> spaces_;
+  Devices devices_;
+  std::map<std::size_t, std::unique_ptr<Ground>> grounds_;
 };
 
 // Reads exactly `bytes` before the deadline; false at the end of the pipe or when time is up.
@@ -177,6 +194,7 @@ class Judge {
   void run_child() {
     int ends[2];
     if (pipe(ends) != 0) return give_up("no pipe");
+    const std::size_t first = results_.size();
     const pid_t pid = fork();
     if (pid < 0) return give_up("no process");
     if (pid == 0) {
@@ -192,9 +210,10 @@ class Judge {
     int status = 0;
     waitpid(pid, &status, 0);
     close(ends[0]);
-    if (!unfinished) return;
-    record(late ? Message{Result::fail, 0, static_cast<double>(limit_.count()) * 1e3, 0}
-                : Message{Result::fail, 0, 0, 0},
+    const bool replaced = WIFEXITED(status) && WEXITSTATUS(status) == kReplaced;
+    if (!unfinished || (replaced && results_.size() > first)) return;
+    record(late ? Message{Result::fail, false, 0, static_cast<double>(limit_.count()) * 1e3, 0}
+                : Message{Result::fail, false, 0, 0, 0},
            late ? fmt::format("it did not end within {} s", limit_.count()) : death(status));
   }
 
@@ -215,12 +234,12 @@ class Judge {
     const std::string row =
         job.row < 0 ? "" : entry_.manifest->rows[static_cast<std::size_t>(job.row)].name;
     results_.push_back({job.check->name, row, job.check->level, message.result, std::move(reason),
-                        message.cases, message.milliseconds});
+                        message.lacks_device, message.cases, message.milliseconds});
   }
 
   void give_up(const char* what) {
     while (results_.size() < jobs_.size())
-      record({Result::broken, 0, 0, 0}, fmt::format("the kit failed: {}", what));
+      record({Result::broken, false, 0, 0, 0}, fmt::format("the kit failed: {}", what));
   }
 
   CatalogEntry entry_;
@@ -237,6 +256,10 @@ class Judge {
 int Report::count(Result result) const {
   return static_cast<int>(
       std::ranges::count_if(results, [&](const CheckResult& r) { return r.result == result; }));
+}
+
+int Report::lacking_device() const {
+  return static_cast<int>(std::ranges::count_if(results, &CheckResult::lacks_device));
 }
 
 const CheckResult* Report::refused_by() const {

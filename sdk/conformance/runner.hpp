@@ -31,6 +31,7 @@ struct CheckResult {
   int level = 0;
   Result result = Result::pass;
   std::string reason;
+  bool lacks_device = false;  // why it was skipped
   int cases = 0;
   double milliseconds = 0;
 };
@@ -42,8 +43,11 @@ struct Report {
 
   int count(Result result) const;
   bool conforms() const { return count(Result::fail) == 0 && !undecided(); }
-  // The kit failed in some check and the plugin in none.
-  bool undecided() const { return count(Result::fail) == 0 && count(Result::broken) > 0; }
+  // No check failed, but in some the kit itself did, or there is no device for them here.
+  bool undecided() const {
+    return count(Result::fail) == 0 && (count(Result::broken) > 0 || lacking_device() > 0);
+  }
+  int lacking_device() const;
   // The first check that failed, in the order from elementary to compound; null if none did.
   const CheckResult* refused_by() const;
 };
@@ -57,5 +61,7 @@ tl::expected<Report, Diagnostic> judge(const std::string& file, const JudgeOptio
 
 std::string report_text(const Report& report);
 std::string report_json(const Report& report);
+// As continuous integration reads it: JUnit XML, a test suite a level.
+std::string report_junit(const Report& report);
 
 }  // namespace dsakit::conformance

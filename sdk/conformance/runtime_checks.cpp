@@ -1,8 +1,9 @@
 // L5: how run behaves as a function: repeatable, without allocation, from several threads, inside
-// its workspace. What needs a GPU (streams, graphs, synchronisation) is skipped with that reason.
+// its workspace. What only a GPU has is in device_checks.cpp.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ void repeatable(Trial& trial) {
   std::vector<std::byte> first;
   for (int repeat = 0; repeat < (trial.full() ? 20 : 3); ++repeat) {
     problem.spoil_outputs();
-    const Outcome outcome = instance.run(problem.args);
+    const Outcome outcome = instance.run(problem);
     if (!trial.expect(outcome.ok(), describe(outcome))) return;
     if (repeat == 0) first = problem.output_bytes();
     trial.expect(problem.output_bytes() == first,
@@ -109,13 +110,24 @@ void no_allocation(Trial& trial) {
     const Instance instance(trial.subject(), problem.config);
     if (!trial.expect(instance.created().ok(), "create: " + describe(instance.created()))) return;
     if (!instance.prepare_workspace(problem).ok()) return trial.fail("workspace fails");
-    for (int repeat = 0; repeat < 2; ++repeat) {
-      start_counting_allocations();
-      const dsakit_rc rc = trial.subject().table->run(instance.get(), &problem.args, nullptr);
-      const std::int64_t count = stop_counting_allocations();
-      trial.expect(rc == DSAKIT_RC_OK && count == 0,
-                   fmt::format("run allocates {} times for {} tokens", count, batch));
+    // A driver may allocate in the first launches; a plugin that allocates does so every time.
+    const bool gpu = trial.gpu() != nullptr;
+    std::int64_t judged = gpu ? std::numeric_limits<std::int64_t>::max() : 0;
+    for (int repeat = 0; repeat < (gpu ? 6 : 2); ++repeat) {
+      std::int64_t count = 0;
+      const Outcome outcome =
+          instance.stage(problem, Instance::Fetch::outputs, {}, [&](Staged& staged) {
+            const dsakit_run_args& args = staged.args();
+            Outcome answer;
+            start_counting_allocations();
+            answer.rc = trial.subject().table->run(instance.get(), &args, nullptr);
+            count = stop_counting_allocations();
+            return answer;
+          });
+      if (!trial.expect(outcome.ok(), describe(outcome))) return;
+      judged = gpu ? std::min(judged, count) : std::max(judged, count);
     }
+    trial.expect(judged == 0, fmt::format("run allocates {} times for {} tokens", judged, batch));
   }
 }
 
@@ -150,13 +162,12 @@ void inputs_untouched(Trial& trial) {
     return all;
   };
   const std::vector<std::byte> before = inputs();
-  if (trial.run(problem)) trial.expect(inputs() == before, "run changed its inputs");
-}
-
-void needs_gpu(Trial& trial) {
-  const auto platforms = trial.row().platforms();
-  const bool gpu = std::ranges::any_of(platforms, [](const auto& name) { return name != "cpu"; });
-  trial.skip(gpu ? "needs a device of another platform than cpu" : "a cpu has no streams");
+  const Instance instance(trial.subject(), problem.config);
+  if (!trial.expect(instance.created().ok(), "create: " + describe(instance.created()))) return;
+  if (!instance.prepare_workspace(problem).ok()) return trial.fail("workspace fails");
+  const Outcome outcome = instance.run(problem, Instance::Fetch::all);
+  if (trial.expect(outcome.ok(), describe(outcome)))
+    trial.expect(inputs() == before, "run changed its inputs");
 }
 
 constexpr Check kRuntimeChecks[] = {{"runtime.repeatable", 5, Scope::row, repeatable},
@@ -164,9 +175,7 @@ constexpr Check kRuntimeChecks[] = {{"runtime.repeatable", 5, Scope::row, repeat
                                     {"runtime.workspace", 5, Scope::row, workspace},
                                     {"runtime.inputs_untouched", 5, Scope::row, inputs_untouched},
                                     {"runtime.no_allocation", 5, Scope::row, no_allocation},
-                                    {"runtime.threads", 5, Scope::row, threads},
-                                    {"runtime.streams", 5, Scope::row, needs_gpu},
-                                    {"runtime.graph", 5, Scope::row, needs_gpu}};
+                                    {"runtime.threads", 5, Scope::row, threads}};
 
 }  // namespace
 

@@ -91,13 +91,19 @@ void batches(Trial& trial) {
   if (!trial.ready()) return;
   std::vector<std::int64_t> sizes{7, 33};
   if (trial.full()) sizes = {2, 5, 17, 31, 32, 33, 64, 65, 67, 131, 132, 133, 256, 300};
-  for (const std::int64_t size : sizes)
-    trial.each_phase([&](Description& d) {
-      d.batch = size;
-      trial.make_small(d);
-      d.distinct = false;
-      d.pages = pages_for(d.topk, d.page_size);
-    });
+  const auto edit = [&](Description& d, std::int64_t size) {
+    d.batch = size;
+    trial.make_small(d);
+    d.distinct = false;
+    d.pages = pages_for(d.topk, d.page_size);
+  };
+  for (const std::int64_t size : sizes) trial.each_phase([&](Description& d) { edit(d, size); });
+  // Every edge that a division of work may have.
+  for (std::int64_t size = 1; trial.large() && size <= 300; size += size < 140 ? 1 : 7) {
+    Description d = trial.row().base(trial.row().phases().front());
+    edit(d, size);
+    trial.exact(d);
+  }
 }
 
 struct Shape {
@@ -114,12 +120,14 @@ void prefill_shapes(Trial& trial) {
     shapes = {{128, 128},  {256, 256},  {512, 512},   {592, 128},  {1840, 256},
               {1592, 384}, {1521, 512}, {95, 128},    {153, 256},  {114, 384},
               {32, 2048},  {64, 8192},  {4321, 4096}, {2048, 2048}};
+  std::vector<std::int64_t> counts{9};
+  if (trial.full()) counts = {1, 62};
+  if (trial.large()) counts.push_back(213);
   for (const auto& [keys, topk] : shapes)
-    for (const std::int64_t s_q :
-         trial.full() ? std::vector<std::int64_t>{1, 62} : std::vector<std::int64_t>{9}) {
+    for (const std::int64_t tokens : counts) {
       Description d = trial.row().base("prefill");
       trial.make_small(d);
-      d.batch = s_q;
+      d.batch = tokens;
       d.topk = topk;
       d.pages = std::max<std::int64_t>(keys / d.page_size, 1);
       d.distinct = false;
@@ -132,6 +140,25 @@ void prefill_shapes(Trial& trial) {
     }
 }
 
+void decode_shape(Trial& trial, const Shape& shape, std::int64_t batch, std::int64_t heads,
+                  std::int64_t page_size) {
+  for (const std::int64_t s_q : {1, 3}) {
+    Description d = trial.row().base("decode");
+    d.batch = batch;
+    trial.make_small(d);
+    if (heads > 0) d.heads = heads;
+    if (page_size > 0) d.page_size = page_size;
+    d.s_q = s_q;
+    d.nested = true;
+    d.topk = shape.topk;
+    d.pages = pages_for(shape.keys, d.page_size);
+    d.distinct = false;
+    d.unselected_nan = true;
+    d.lse = d.lse_base != "none";
+    trial.exact(d);
+  }
+}
+
 void decode_shapes(Trial& trial) {
   if (!trial.ready()) return;
   const auto& phases = trial.row().phases();
@@ -139,20 +166,16 @@ void decode_shapes(Trial& trial) {
     return trial.skip("the row does not serve decode");
   std::vector<Shape> shapes{{512, 64}, {1024, 576}};
   if (trial.full()) shapes.push_back({2046, 2048});
-  for (const auto& [keys, topk] : shapes)
-    for (const std::int64_t s_q : {1, 3}) {
-      Description d = trial.row().base("decode");
-      d.batch = trial.full() ? 74 : 1;
-      trial.make_small(d);
-      d.s_q = s_q;
-      d.nested = true;
-      d.topk = topk;
-      d.pages = pages_for(keys, d.page_size);
-      d.distinct = false;
-      d.unselected_nan = true;
-      d.lse = d.lse_base != "none";
-      trial.exact(d);
-    }
+  for (const Shape& shape : shapes) {
+    decode_shape(trial, shape, trial.full() ? 74 : 1, 0, 0);
+    if (!trial.large()) continue;
+    for (const std::int64_t heads : trial.row().accepted("heads", {8, 24, 48, 64, 96, 128}))
+      decode_shape(trial, shape, 4, heads, 0);
+    for (const std::int64_t page_size : trial.row().accepted("page_size", {2, 61, 64, 69, 576}))
+      decode_shape(trial, shape, 4, 0, page_size);
+    for (const std::int64_t heads : trial.row().accepted("heads", {64, 128}))
+      for (const std::int64_t batch : {74, 321}) decode_shape(trial, shape, batch, heads, 0);
+  }
 }
 
 // All hazards at once, in every phase, drawn at random.

@@ -83,6 +83,12 @@ bool RowSpace::accepts_device(const std::string& platform, const std::string& ar
   return alone("platform", Token(platform)) && alone("arch", Token(arch));
 }
 
+void RowSpace::settle(const std::string& platform, const std::string& arch, DLDevice device) {
+  platform_ = platform;
+  arch_ = arch;
+  device_ = device;
+}
+
 // Whether the row accepts a value, everything else unknown.
 bool RowSpace::alone(const std::string& dim, const Value& value) const {
   Request request;
@@ -142,6 +148,7 @@ void RowSpace::find_base() {
 Description RowSpace::base(const std::string& phase) const {
   Description d;
   d.row = row().name;
+  d.device = device_;
   d.layout = layout_;
   d.phase = phase;
   d.model_family = token_of(base_, "model_family");

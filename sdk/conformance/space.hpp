@@ -2,7 +2,7 @@
 // which one step outside. Every question is put to the solver, so the cases of the kit come from
 // the manifest alone.
 //
-// Invariants: immutable after construction; const use from any thread.
+// Invariants: only settle() changes it; const use from any thread.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@ class RowSpace {
   std::vector<std::string> platforms() const;
   // Whether the row accepts a device of this platform and arch.
   bool accepts_device(const std::string& platform, const std::string& arch) const;
+
+  // Asks from now on as the engine of this device; it must be one that the row accepts.
+  void settle(const std::string& platform, const std::string& arch, DLDevice device);
 
   // Phases in which the row serves its base; empty: it serves nothing that the kit can form.
   const std::vector<std::string>& phases() const { return phases_; }
@@ -70,6 +73,7 @@ class RowSpace {
   std::size_t row_;
   std::string layout_;
   std::string platform_, arch_, kv_dtype_;
+  DLDevice device_{kDLCPU, 0};
   Solver whole_, single_;
   std::map<std::string, Value> base_;
   std::vector<std::string> phases_;

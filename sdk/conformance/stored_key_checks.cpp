@@ -69,8 +69,13 @@ struct KvCase {
       if (exists(i)) problem.set_key(0, slot(i), values[static_cast<std::size_t>(i)]);
   }
 
-  dsakit_kv_args args() {
-    return {sizeof(dsakit_kv_args), 0, nullptr, problem.args.kv, &slots.view, &rows.view};
+  // Calls kv_append or kv_dequant.
+  Outcome move_rows(const Instance& instance, decltype(dsakit_plugin::kv_append) function) {
+    return instance.stage(problem, Instance::Fetch::all, {&slots, &rows}, [&](Staged& staged) {
+      const dsakit_kv_args args = staged.args(dsakit_kv_args{
+          sizeof(dsakit_kv_args), 0, nullptr, problem.args.kv, &slots.view, &rows.view});
+      return call([&](dsakit_error* error) { return function(instance.get(), &args, error); });
+    });
   }
 };
 
@@ -100,10 +105,7 @@ void kv_append(Trial& trial) {
     kv.write_reference();
     const std::vector<std::byte> expected = kv.problem.pool[0].memory;
     std::memcpy(kv.problem.pool[0].base(), before.data(), before.size());
-    const dsakit_kv_args args = kv.args();
-    const Outcome outcome = call([&](dsakit_error* error) {
-      return t.subject().table->kv_append(instance.get(), &args, error);
-    });
+    const Outcome outcome = kv.move_rows(instance, t.subject().table->kv_append);
     if (!t.expect(outcome.ok(), "kv_append: " + describe(outcome))) return;
     const auto& found = kv.problem.pool[0].memory;
     const auto differs = std::mismatch(found.begin(), found.end(), expected.begin()).first;
@@ -121,10 +123,7 @@ void kv_dequant(Trial& trial) {
   each_form(trial, [](Trial& t, const Instance& instance, KvCase& kv) {
     kv.write_reference();
     const std::vector<std::byte> before = kv.rows.memory;
-    const dsakit_kv_args args = kv.args();
-    const Outcome outcome = call([&](dsakit_error* error) {
-      return t.subject().table->kv_dequant(instance.get(), &args, error);
-    });
+    const Outcome outcome = kv.move_rows(instance, t.subject().table->kv_dequant);
     if (!t.expect(outcome.ok(), "kv_dequant: " + describe(outcome))) return;
     // Expected: rows of existing slots decoded into the same strides, the rest as it was.
     const std::vector<std::byte> found = kv.rows.memory;
@@ -167,7 +166,7 @@ void hisparse(Trial& trial) {
   std::vector<float> key(static_cast<std::size_t>(problem.config.d_qk));
   for (int step = 0; step < 4 && !trial.failed(); ++step) {
     for (std::int64_t slot = step == 0 ? 0 : step; slot < slots; slot += step == 0 ? 1 : 3) {
-      for (float& value : key) value = normal(random, 1.0F);
+      for (float& value : key) value = normal(random, d.kv_amplitude);
       problem.set_key(0, slot, key);
     }
     for (std::int64_t token = 0; token < problem.tokens(); ++token)
@@ -175,7 +174,7 @@ void hisparse(Trial& trial) {
         problem.set_index(0, token, j,
                           static_cast<std::int64_t>(random() % static_cast<unsigned>(slots)));
     problem.spoil_outputs();
-    const Outcome outcome = instance.run(problem.args);
+    const Outcome outcome = instance.run(problem);
     if (!trial.expect(outcome.ok(), fmt::format("step {}: {}", step, describe(outcome)))) return;
     trial.compare(problem);
   }

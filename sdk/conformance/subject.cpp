@@ -6,6 +6,14 @@
 #include "manifest/schema.hpp"
 
 namespace dsakit::conformance {
+namespace {
+
+DeviceMemory& host_memory() {
+  static const std::unique_ptr<DeviceMemory> kMemory = make_host_memory();
+  return *kMemory;
+}
+
+}  // namespace
 
 std::string describe(const Outcome& outcome) {
   if (outcome.threw) return "an exception crossed the border";
@@ -63,15 +71,35 @@ Outcome Instance::prepare_workspace(Problem& problem) const {
   return outcome;
 }
 
-Outcome Instance::run(const dsakit_run_args& args) const {
-  return call([&](dsakit_error* error) { return subject_.table->run(instance_, &args, error); });
+Outcome Instance::run(Problem& problem, Fetch fetch) const {
+  return stage(problem, fetch, {}, [&](Staged& staged) {
+    const dsakit_run_args& args = staged.args();
+    return call([&](dsakit_error* error) { return subject_.table->run(instance_, &args, error); });
+  });
+}
+
+Outcome Instance::stage(Problem& problem, Fetch fetch, const std::vector<HostTensor*>& more,
+                        const Body& body) const {
+  const bool on_gpu = subject_.place.gpu && problem.config.device_type != kDLCPU;
+  DeviceMemory& memory = on_gpu ? static_cast<DeviceMemory&>(*subject_.place.gpu) : host_memory();
+  Staged staged(memory, problem, more);
+  const auto failed = [&](const char* when) {
+    Outcome outcome;
+    outcome.rc = DSAKIT_RC_DEVICE;
+    outcome.text = fmt::format("{}: {}", when, subject_.place.gpu->last_error());
+    return outcome;
+  };
+  if (!staged.upload()) return failed("the device had failed before");
+  Outcome outcome = body(staged);
+  const bool fetched = fetch == Fetch::all ? staged.download_all() : staged.download_outputs();
+  return fetched || !outcome.ok() ? outcome : failed("it answers OK, then the device fails");
 }
 
 Outcome run_once(const Subject& subject, Problem& problem) {
   const Instance instance(subject, problem.config);
   if (!instance.created().ok()) return instance.created();
   const Outcome workspace = instance.prepare_workspace(problem);
-  return workspace.ok() ? instance.run(problem.args) : workspace;
+  return workspace.ok() ? instance.run(problem) : workspace;
 }
 
 }  // namespace dsakit::conformance

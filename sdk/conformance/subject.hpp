@@ -5,6 +5,7 @@
 // except that instances of several threads may be used at once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,10 +14,11 @@
 #include <tl/expected.hpp>
 
 #include "catalog/catalog.hpp"
-#include "device/detect.hpp"
 #include "diag/diagnostic.hpp"
 #include "dsakit/plugin_abi.h"
+#include "sdk/conformance/devices.hpp"
 #include "sdk/conformance/problem.hpp"
+#include "sdk/conformance/staged.hpp"
 
 namespace dsakit::conformance {
 
@@ -37,7 +39,7 @@ std::string describe(const Outcome& outcome);
 struct Subject {
   CatalogEntry entry;
   const dsakit_plugin* table = nullptr;  // once it is loaded
-  std::vector<DetectedDevice> devices;
+  Place place;                           // of the row under judgement
 
   const Manifest& manifest() const { return *entry.manifest; }
 };
@@ -73,7 +75,14 @@ class Instance {
   Outcome workspace(std::int64_t tokens, dsakit_workspace& answer) const;
   // Gives the problem a workspace of the size that the plugin asks for.
   Outcome prepare_workspace(Problem& problem) const;
-  Outcome run(const dsakit_run_args& args) const;
+  // Runs on the problem's device; outputs, or all its tensors, are on the host afterwards. A device
+  // that fails later than run counts as DSAKIT_RC_DEVICE.
+  enum class Fetch : std::uint8_t { outputs, all };
+  Outcome run(Problem& problem, Fetch fetch = Fetch::outputs) const;
+  // The same around another call; `more` are its own tensors.
+  using Body = std::function<Outcome(Staged&)>;
+  Outcome stage(Problem& problem, Fetch fetch, const std::vector<HostTensor*>& more,
+                const Body& body) const;
 
  private:
   const Subject& subject_;

@@ -24,9 +24,9 @@ std::string_view result_name(Result result) {
 
 std::vector<Check> all_checks() {
   std::vector<Check> all;
-  for (const auto part :
-       {static_checks(), negotiation_checks(), negative_checks(), truth_checks(), value_checks(),
-        convention_checks(), list_checks(), shape_checks(), stored_key_checks(), runtime_checks()})
+  for (const auto part : {static_checks(), negotiation_checks(), negative_checks(), truth_checks(),
+                          value_checks(), convention_checks(), list_checks(), shape_checks(),
+                          stored_key_checks(), runtime_checks(), device_checks()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }
@@ -64,9 +64,9 @@ std::vector<std::string> Trial::phases() const {
 bool Trial::ready() {
   if (row().phases().empty()) {
     skip("the kit can form no call that the row serves");
-  } else if (const std::vector<std::string> platforms = row().platforms();
-             std::ranges::find(platforms, "cpu") == platforms.end()) {
-    skip("needs a device of another platform than cpu");
+  } else if (!subject().place.missing.empty()) {
+    lacks_device_ = true;
+    skip(subject().place.missing);
   } else if (!reference_knows(row().layout().c_str())) {
     skip(fmt::format("the kit does not know the bytes of kv_layout `{}`", row().layout()));
   }
@@ -86,15 +86,24 @@ bool Trial::run(Problem& problem) {
   return !failed();
 }
 
+Expected Trial::truth(Problem& problem) const {
+  if (full() && subject().place.reference) {
+    Staged staged(*gpu(), problem);
+    if (staged.upload())
+      if (auto expected = subject().place.reference->attention(problem.config, staged.args()))
+        return std::move(*expected);
+  }
+  return reference_attention(problem.config, problem.args, 0, problem.tokens());
+}
+
 void Trial::compare(Problem& problem) {
   const Description& d = problem.description();
   const bool fp8 = d.compute == "fp8";
-  const Expected expected = reference_attention(problem.config, problem.args, 0, problem.tokens());
+  const Expected expected = truth(problem);
   const auto judge = [&](const char* what, const Comparison& found, const Tolerance& tolerance) {
     if (!found.pass(tolerance)) fail(fmt::format("{}: {}: {}", describe(d), what, describe(found)));
   };
-  Tolerance out = fp8 ? kFp8Out : kExactOut;
-  out.absolute *= std::max(1.0, static_cast<double>(d.kv_amplitude / kKeyAmplitude));
+  const Tolerance out = fp8 ? kFp8Out : exact_out(static_cast<double>(d.kv_amplitude));
   judge("out", compare_out(expected, problem.out.view, out), out);
   if (problem.args.lse != nullptr) {
     const Tolerance& lse = fp8 ? kFp8Lse : kExactLse;

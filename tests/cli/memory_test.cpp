@@ -4,13 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include "run/cuda_memory.hpp"
+#include "run/memory.hpp"
+#include "sdk/conformance/cuda_device.hpp"
 
 namespace dsakit::cli::memory_cases {
 namespace {
 
+using conformance::CudaDevice;
+
 TEST(Memory, TensorsOfTheHostAreOneCopyAndAligned) {
-  const auto memory = make_host_memory();
+  const auto memory = conformance::make_host_memory();
   Tensor tensor(*memory, {kDLFloat, 32, 1}, {3, 5});
   EXPECT_EQ(tensor.device()->data, tensor.host()->data);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.bytes()) % Memory::kAlignment, 0u);
@@ -25,7 +28,7 @@ TEST(Memory, TensorsOfTheHostAreOneCopyAndAligned) {
 }
 
 TEST(Memory, TensorsOfADeviceAreCopied) {
-  auto memory = make_cuda_memory(0, FAKE_CUDA_MEMORY);
+  auto memory = CudaDevice::open(0, FAKE_CUDA_MEMORY);
   ASSERT_TRUE(memory) << memory.error();
   Tensor tensor(**memory, {kDLInt, 32, 1}, {100}, std::byte{1});
   EXPECT_NE(tensor.device()->data, tensor.host()->data);
@@ -35,15 +38,20 @@ TEST(Memory, TensorsOfADeviceAreCopied) {
   std::fill_n(tensor.as<std::int32_t>(), 100, 0);
   ASSERT_TRUE(tensor.download());
   EXPECT_EQ(tensor.as<std::int32_t>()[99], 0x01010101);
+  EXPECT_TRUE((*memory)->fill(tensor.device()->data, std::byte{2}, 396));
+  ASSERT_TRUE(tensor.download());
+  EXPECT_EQ(tensor.as<std::int32_t>()[98], 0x02020202);
+  EXPECT_EQ(tensor.as<std::int32_t>()[99], 0x01010101);
   EXPECT_TRUE((*memory)->synchronise());
+  EXPECT_EQ((*memory)->make_stream(), nullptr) << "this driver has no streams";
   EXPECT_THROW(Tensor(**memory, {kDLUInt, 8, 1}, {std::int64_t{1} << 41}), std::bad_alloc);
 }
 
 TEST(Memory, ADeviceThatCannotBeUsedSaysWhy) {
-  EXPECT_NE(make_cuda_memory(0, "libno_such_driver.so").error().find("libno_such_driver"),
+  EXPECT_NE(CudaDevice::open(0, "libno_such_driver.so").error().find("libno_such_driver"),
             std::string::npos);
-  EXPECT_NE(make_cuda_memory(3, FAKE_CUDA_MEMORY).error().find("101"), std::string::npos);
-  EXPECT_FALSE(make_memory({kDLROCM, 0}));
+  EXPECT_NE(CudaDevice::open(3, FAKE_CUDA_MEMORY).error().find("101"), std::string::npos);
+  EXPECT_FALSE(conformance::make_memory({kDLROCM, 0}));
 }
 
 }  // namespace

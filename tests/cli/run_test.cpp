@@ -124,7 +124,7 @@ TEST(RunCommand, DevicesAreTriedInOrderAndToldWhyNot) {
   EXPECT_NE(diagnostics.find("sm_90"), std::string::npos) << diagnostics;
   auto named = model_args;
   named.insert(named.end(), {"--device", "sm_90"});
-  EXPECT_EQ(run_dsakit(small_run(named), detection).exit, 1) << "a named device is never changed";
+  EXPECT_NE(run_dsakit(small_run(named), detection).exit, 0) << "a named device is never changed";
 }
 
 TEST(RunCommand, ADeviceThatIsNotHereIsRefused) {
@@ -165,7 +165,7 @@ TEST(RunCommand, ABackendThatFailsEndsTheJob) {
 }
 
 TEST(RunCommand, ALayoutWithoutACodecCannotBeRun) {
-  const auto memory = make_host_memory();
+  const auto memory = conformance::make_host_memory();
   dsakit_config config{};
   config.kv_layout = "acme_700";
   const auto cache = PagedCache::make(*memory, config, 1);
@@ -183,7 +183,7 @@ class TensorFiles : public testing::Test {
   static constexpr std::int64_t kTokens = 3, kHeads = 2, kTopk = 5, kRows = 40;
 
   TensorFiles()
-      : memory_(make_host_memory()),
+      : memory_(conformance::make_host_memory()),
         q_(*memory_, {kDLBfloat, 16, 1}, {kTokens, kHeads, 576}),
         kv_(*memory_, {kDLBfloat, 16, 1}, {kRows, 576}),
         indices_(*memory_, {kDLInt, 64, 1}, {kTokens, kTopk}),

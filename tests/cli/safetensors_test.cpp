@@ -27,7 +27,7 @@ std::string refusal(const std::string& bytes) {
 }
 
 TEST(Safetensors, WhatIsWrittenIsReadBack) {
-  const auto memory = make_host_memory();
+  const auto memory = conformance::make_host_memory();
   const Tensor a(*memory, {kDLFloat, 32, 1}, {2, 3});
   const Tensor b(*memory, {kDLBfloat, 16, 1}, {4});
   for (int i = 0; i < 6; ++i) a.as<float>()[i] = static_cast<float>(i);

@@ -1,7 +1,10 @@
 // dsakit conform: whether a plugin does what its manifest says. Exit code 1 if a check refuses it.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <ostream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -63,6 +66,14 @@ bool nothing_ran(const conformance::Report& report) {
   });
 }
 
+tl::expected<void, Diagnostic> write_file(const std::string& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  if (out << text && out.flush()) return {};
+  return tl::unexpected(Diagnostic(Code::E0803)
+                            .with("file", file)
+                            .with("reason", std::generic_category().message(errno)));
+}
+
 int conform(Cli& cli) {
   JudgeOptions options;
   if (cli.options.level) {
@@ -87,6 +98,9 @@ int conform(Cli& cli) {
     return cli.fail(Diagnostic(Code::E0407)
                         .with("reason", fmt::format("no check of {} has this level, name and row",
                                                     report->id)));
+  if (cli.options.junit)
+    if (auto written = write_file(*cli.options.junit, conformance::report_junit(*report)); !written)
+      return cli.fail(written.error());
   cli.out() << (cli.options.json() ? conformance::report_json(*report) + "\n"
                                    : conformance::report_text(*report));
   if (report->undecided()) return static_cast<int>(Status::environment);

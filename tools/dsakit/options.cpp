@@ -110,6 +110,7 @@ void add_conform_options(CLI::App& command, Options& options) {
       ->check(CLI::IsMember({"reduced", "full"}));
   add("--check", options.check, "PREFIX", "only checks whose name starts so: numerics.sink");
   add("--row", options.row, "NAME", "only this row of the manifest");
+  add("--junit", options.junit, "FILE", "also write the report as JUnit XML");
 }
 
 void add_run_options(CLI::App& command, RunOptions& options) {

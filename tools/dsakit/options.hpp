@@ -45,7 +45,7 @@ struct Options {
   RunOptions run;
   BenchOptions bench;
 
-  std::optional<std::string> level, check, row;  // conform
+  std::optional<std::string> level, check, row, junit;  // conform
   std::string tier = "reduced";
 
   bool json() const { return format == "json"; }

@@ -53,6 +53,10 @@ int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
   std::memcpy(to, real(from), bytes);
   return 0;
 }
+int cuMemsetD8_v2(std::uint64_t to, unsigned char value, std::size_t bytes) {
+  std::memset(real(to), value, bytes);
+  return 0;
+}
 int cuCtxSynchronize() {
   return 0;
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr DLDataType kFp32{kDLFloat, 32, 1}, kBf16{kDLBfloat, 16, 1}, kInt32{kDLInt, 32, 1},
     kInt64{kDLInt, 64, 1}, kUint8{kDLUInt, 8, 1};
 constexpr std::byte kNan{0xFF};
-constexpr float kTensorScale = 0.02F;  // of layouts with one scale: 4.5 deviations are in range
+constexpr float kTensorScale = 0.002F;  // of layouts with one scale: 4.5 deviations are in range
 
 Diagnostic failed(const PhaseRunner& runner, std::string what) {
   return Diagnostic(Code::E0804)

@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::int64_t kVerified = 2;    // tokens of a sequence that one mtp call verifies
 constexpr std::int64_t kSparePages = 2;  // never written: whoever reads them gets NaN
-constexpr float kQueryAmplitude = 2.0F;  // logits of deviation 2: a few dozen keys matter
+constexpr float kKeyAmplitude = conformance::kKeyAmplitude;
+constexpr float kQueryAmplitude = 2.0F / kKeyAmplitude;  // logits of deviation 2: a few dozen keys
+                                                         // matter
 enum Stream : std::uint64_t {
   kKeys = 5ULL << 60,
   kQueries = 6ULL << 60,
@@ -96,7 +98,7 @@ class Job {
       std::vector<std::uint16_t> rows(slots.size() * width);
       for (std::size_t i = 0; i < slots.size(); ++i) {
         const std::int64_t token = sequence * most_tokens_ + length_ + static_cast<std::int64_t>(i);
-        make_values(shape_.seed, kKeys + static_cast<std::uint64_t>(token), values, 1.0F);
+        make_values(shape_.seed, kKeys + static_cast<std::uint64_t>(token), values, kKeyAmplitude);
         std::ranges::transform(values, rows.begin() + static_cast<std::ptrdiff_t>(i * width),
                                kvcache::bf16_encode);
       }
@@ -262,7 +264,8 @@ tl::expected<JobRunners, Diagnostic> make_job_runners(const LoadedSession& sessi
     runners.phases.push_back(std::move(*runner));
   }
   const dsakit_config& config = runners.phases.front().attention->config();
-  auto memory = make_memory({static_cast<DLDeviceType>(config.device_type), device_id});
+  auto memory =
+      conformance::make_memory({static_cast<DLDeviceType>(config.device_type), device_id});
   if (!memory) {
     return tl::make_unexpected(Diagnostic(Code::E0805).with("reason", std::move(memory.error())));
   }

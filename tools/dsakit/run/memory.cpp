@@ -1,47 +1,9 @@
 #include "run/memory.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
-#include "run/cuda_memory.hpp"
-
 namespace dsakit::cli {
-namespace {
-
-class HostMemory : public Memory {
- public:
-  DLDevice device() const override { return {kDLCPU, 0}; }
-  void* allocate(std::size_t bytes) override {
-    void* made = std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment);
-    if (made) owned_.emplace_back(made, &std::free);
-    return made;
-  }
-  bool upload(void* to, const void* from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-    return true;
-  }
-  bool download(void* to, const void* from, std::size_t bytes) override {
-    return upload(to, from, bytes);
-  }
-  bool synchronise() override { return true; }
-  bool is_host() const override { return true; }
-
- private:
-  std::vector<std::unique_ptr<void, void (*)(void*)>> owned_;
-};
-
-}  // namespace
-
-std::unique_ptr<Memory> make_host_memory() {
-  return std::make_unique<HostMemory>();
-}
-
-tl::expected<std::unique_ptr<Memory>, std::string> make_memory(DLDevice device) {
-  if (device.device_type == kDLCPU) return make_host_memory();
-  if (device.device_type == kDLCUDA) return make_cuda_memory(device.device_id);
-  return tl::make_unexpected(std::string("jobs run on cpu and cuda devices only"));
-}
 
 Tensor::Tensor(Memory& memory, DLDataType type, const std::vector<std::int64_t>& shape,
                std::byte fill, std::int64_t first_stride)
@@ -58,8 +20,9 @@ Tensor::Tensor(Memory& memory, DLDataType type, const std::vector<std::int64_t>&
   views_ = std::make_unique<DLTensor[]>(2);
   DLTensor& device = views_[0];
   DLTensor& host = views_[1];
-  device.data = memory.allocate(size_);
-  if (!device.data) throw std::bad_alloc();
+  owned_ = {memory.allocate(size_), Release{&memory}};
+  if (!owned_) throw std::bad_alloc();
+  device.data = owned_.get();
   device.device = memory.device();
   device.ndim = static_cast<int>(rank);
   device.dtype = type;

@@ -1,42 +1,23 @@
-// Memory of the device that a backend runs on, and tensors that live there with a copy on the host.
-// On the cpu both are the same bytes. One thread.
+// Tensors that live on the device that a backend runs on, with a copy on the host. On the cpu both
+// are the same bytes. One thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include <tl/expected.hpp>
-
 #include "dsakit/plugin_abi.h"
+#include "sdk/conformance/device_memory.hpp"
 
 namespace dsakit::cli {
 
-class Memory {
- public:
-  virtual ~Memory() = default;
-  Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
+using Memory = conformance::DeviceMemory;
 
-  virtual DLDevice device() const = 0;
-  // Null if there is none left. Aligned to kAlignment. Lives as long as the Memory.
-  virtual void* allocate(std::size_t bytes) = 0;
-  // False if the driver refuses; waits for work that was started before.
-  virtual bool upload(void* to, const void* from, std::size_t bytes) = 0;
-  virtual bool download(void* to, const void* from, std::size_t bytes) = 0;
-  virtual bool synchronise() = 0;
-  virtual bool is_host() const = 0;
-
-  static constexpr std::size_t kAlignment = 4096;
+struct Release {
+  Memory* memory = nullptr;
+  void operator()(void* owned) const { memory->release(owned); }
 };
-
-std::unique_ptr<Memory> make_host_memory();
-
-// Memory for a device type, or why there is none.
-tl::expected<std::unique_ptr<Memory>, std::string> make_memory(DLDevice device);
 
 class Tensor {
  public:
@@ -45,7 +26,7 @@ class Tensor {
   Tensor& operator=(Tensor&&) = default;
 
   // Every byte is `fill`, on the host. `first_stride`: elements from one index of the first axis to
-  // the next; 0: compact. Throws std::bad_alloc.
+  // the next; 0: compact. Throws std::bad_alloc. Ends before `memory` does.
   Tensor(Memory& memory, DLDataType type, const std::vector<std::int64_t>& shape,
          std::byte fill = std::byte{0}, std::int64_t first_stride = 0);
 
@@ -68,6 +49,7 @@ class Tensor {
 
  private:
   Memory* memory_ = nullptr;
+  std::unique_ptr<void, Release> owned_;
   std::unique_ptr<std::vector<std::int64_t>> axes_;  // the shape, then the strides
   std::unique_ptr<std::byte[]> copy_;                // unless the device is the host
   std::size_t size_ = 0;

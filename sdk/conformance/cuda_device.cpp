@@ -1,0 +1,284 @@
+#include "sdk/conformance/cuda_device.hpp"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "device/driver_library.hpp"
+
+namespace dsakit::conformance {
+namespace {
+
+// CUresult, CUdevice and the enumerations are ints, CUdeviceptr is 64 bits, the rest pointers.
+using Address = std::uint64_t;
+using Handle = void*;
+
+constexpr int kSuccess = 0;
+constexpr int kNotSupported = 801;
+constexpr unsigned kNonBlockingStream = 1;
+constexpr int kCaptureGlobal = 0;
+constexpr int kNodeAllocates = 10, kNodeFrees = 11;
+
+Address address_of(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+// Calls a driver function that may be missing.
+template <class... Parameters, class... Arguments>
+int call(int (*function)(Parameters...), Arguments... arguments) {
+  return function == nullptr ? kNotSupported : function(arguments...);
+}
+
+void wait_until_released(void* released) {
+  while (!static_cast<std::atomic<bool>*>(released)->load())
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+}  // namespace
+
+struct CudaDevice::Driver {
+  int (*init)(unsigned);
+  int (*device)(int*, int);
+  int (*retain)(Handle*, int);
+  int (*free_context)(int);
+  int (*make_current)(Handle);
+  int (*allocate)(Address*, std::size_t);
+  int (*free)(Address);
+  int (*to_device)(Address, const void*, std::size_t);
+  int (*to_host)(void*, Address, std::size_t);
+  int (*synchronise)();
+  int (*fill)(Address, unsigned char, std::size_t);
+  // What only streams and kernels need.
+  int (*error_string)(int, const char**);
+  int (*memory_info)(std::size_t*, std::size_t*);
+  int (*make_stream)(Handle*, unsigned);
+  int (*destroy_stream)(Handle);
+  int (*wait_stream)(Handle);
+  int (*query_stream)(Handle);
+  int (*host_function)(Handle, void (*)(void*), void*);
+  int (*begin_capture)(Handle, int);
+  int (*end_capture)(Handle, Handle*);
+  int (*graph_nodes)(Handle, Handle*, std::size_t*);
+  int (*node_type)(Handle, int*);
+  int (*instantiate)(Handle*, Handle, unsigned long long);
+  int (*launch_graph)(Handle, Handle);
+  int (*destroy_executable)(Handle);
+  int (*destroy_graph)(Handle);
+  int (*load_image)(Handle*, const void*);
+  int (*find_function)(Handle*, Handle, const char*);
+  int (*launch_kernel)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                       Handle, void**, void**);
+
+  int handle = 0;
+  Handle context = nullptr;
+  std::mutex mutex;
+  std::map<Address, Address> owned;  // by the address that was handed out
+
+  explicit Driver(const DriverLibrary& library) {
+    const auto find = [&]<class F>(F*& to, const char* name) { to = library.function<F>(name); };
+    find(init, "cuInit");
+    find(device, "cuDeviceGet");
+    find(retain, "cuDevicePrimaryCtxRetain");
+    find(free_context, "cuDevicePrimaryCtxRelease_v2");
+    find(make_current, "cuCtxSetCurrent");
+    find(allocate, "cuMemAlloc_v2");
+    find(free, "cuMemFree_v2");
+    find(to_device, "cuMemcpyHtoD_v2");
+    find(to_host, "cuMemcpyDtoH_v2");
+    find(synchronise, "cuCtxSynchronize");
+    find(fill, "cuMemsetD8_v2");
+    find(error_string, "cuGetErrorString");
+    find(memory_info, "cuMemGetInfo_v2");
+    find(make_stream, "cuStreamCreate");
+    find(destroy_stream, "cuStreamDestroy_v2");
+    find(wait_stream, "cuStreamSynchronize");
+    find(query_stream, "cuStreamQuery");
+    find(host_function, "cuLaunchHostFunc");
+    find(begin_capture, "cuStreamBeginCapture_v2");
+    find(end_capture, "cuStreamEndCapture");
+    find(graph_nodes, "cuGraphGetNodes");
+    find(node_type, "cuGraphNodeGetType");
+    find(instantiate, "cuGraphInstantiateWithFlags");
+    find(launch_graph, "cuGraphLaunch");
+    find(destroy_executable, "cuGraphExecDestroy");
+    find(destroy_graph, "cuGraphDestroy");
+    find(load_image, "cuModuleLoadData");
+    find(find_function, "cuModuleGetFunction");
+    find(launch_kernel, "cuLaunchKernel");
+  }
+
+  bool serves_memory() const {
+    return init && device && retain && free_context && make_current && allocate && free &&
+           to_device && to_host && synchronise && fill;
+  }
+
+  int start(int device_id) {
+    int result = init(0);
+    if (result == kSuccess) result = device(&handle, device_id);
+    if (result == kSuccess) result = retain(&context, handle);
+    return result == kSuccess ? make_current(context) : result;
+  }
+};
+
+CudaDevice::CudaDevice(std::unique_ptr<Driver> driver, int device_id)
+    : driver_(std::move(driver)), device_id_(device_id) {}
+
+CudaDevice::~CudaDevice() {
+  for (const auto& [handed_out, memory] : driver_->owned) driver_->free(memory);
+  driver_->free_context(driver_->handle);
+}
+
+tl::expected<std::unique_ptr<CudaDevice>, std::string> CudaDevice::open(
+    int device_id, const std::string& library) {
+  const DriverLibrary opened({library});
+  if (!opened) return tl::make_unexpected(opened.error());
+  auto driver = std::make_unique<Driver>(opened);
+  if (!driver->serves_memory())
+    return tl::make_unexpected(fmt::format("{} lacks functions of the driver API", library));
+  const int result = driver->start(device_id);
+  if (result != kSuccess)
+    return tl::make_unexpected(fmt::format("the CUDA driver answers error {}", result));
+  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(driver), device_id));
+}
+
+bool CudaDevice::done(int result) {
+  if (result != kSuccess) last_error_ = result;
+  return result == kSuccess;
+}
+
+std::string CudaDevice::last_error() const {
+  const char* text = nullptr;
+  const int error = last_error_;
+  if (call(driver_->error_string, error, &text) != kSuccess || text == nullptr)
+    return fmt::format("error {}", error);
+  return fmt::format("error {} ({})", error, text);
+}
+
+DLDevice CudaDevice::device() const {
+  return {kDLCUDA, device_id_};
+}
+
+bool CudaDevice::use() {
+  return done(driver_->make_current(driver_->context));
+}
+
+// The driver aligns to 256 bytes at least; what is missing is allocated on top.
+void* CudaDevice::allocate(std::size_t bytes) {
+  Address made = 0;
+  if (!done(driver_->allocate(&made, bytes + kAlignment))) return nullptr;
+  const Address aligned = (made + kAlignment - 1) / kAlignment * kAlignment;
+  const std::lock_guard lock(driver_->mutex);
+  driver_->owned[aligned] = made;
+  return reinterpret_cast<void*>(aligned);
+}
+
+void CudaDevice::release(void* memory) {
+  Address made = 0;
+  {
+    const std::lock_guard lock(driver_->mutex);
+    const auto found = driver_->owned.find(address_of(memory));
+    if (found == driver_->owned.end()) return;
+    made = found->second;
+    driver_->owned.erase(found);
+  }
+  done(driver_->free(made));
+}
+
+bool CudaDevice::upload(void* to, const void* from, std::size_t bytes) {
+  return bytes == 0 || done(driver_->to_device(address_of(to), from, bytes));
+}
+
+bool CudaDevice::download(void* to, const void* from, std::size_t bytes) {
+  return bytes == 0 || done(driver_->to_host(to, address_of(from), bytes));
+}
+
+bool CudaDevice::fill(void* to, std::byte value, std::size_t bytes) {
+  return bytes == 0 ||
+         done(driver_->fill(address_of(to), std::to_integer<unsigned char>(value), bytes));
+}
+
+bool CudaDevice::synchronise() {
+  return done(driver_->synchronise());
+}
+
+std::optional<std::uint64_t> CudaDevice::free_bytes() {
+  std::size_t free = 0;
+  std::size_t all = 0;
+  if (!done(call(driver_->memory_info, &free, &all))) return std::nullopt;
+  return free;
+}
+
+void* CudaDevice::make_stream() {
+  Handle stream = nullptr;
+  return done(call(driver_->make_stream, &stream, kNonBlockingStream)) ? stream : nullptr;
+}
+
+void CudaDevice::destroy_stream(void* stream) {
+  if (stream != nullptr) done(call(driver_->destroy_stream, stream));
+}
+
+bool CudaDevice::wait(void* stream) {
+  return done(call(driver_->wait_stream, stream));
+}
+
+bool CudaDevice::idle(void* stream) {
+  return call(driver_->query_stream, stream) == kSuccess;
+}
+
+bool CudaDevice::hold(void* stream, std::atomic<bool>& released) {
+  return done(
+      call(driver_->host_function, stream, &wait_until_released, static_cast<void*>(&released)));
+}
+
+bool CudaDevice::begin_capture(void* stream) {
+  return done(call(driver_->begin_capture, stream, kCaptureGlobal));
+}
+
+std::optional<CudaDevice::Graph> CudaDevice::end_capture(void* stream) {
+  Handle captured = nullptr;
+  if (!done(call(driver_->end_capture, stream, &captured)) || captured == nullptr)
+    return std::nullopt;
+  Graph graph;
+  std::size_t count = 0;
+  bool good = done(call(driver_->graph_nodes, captured, static_cast<Handle*>(nullptr), &count));
+  std::vector<Handle> nodes(count);
+  if (count > 0) good = good && done(call(driver_->graph_nodes, captured, nodes.data(), &count));
+  for (const Handle node : nodes) {
+    int type = 0;
+    good = good && done(call(driver_->node_type, node, &type));
+    graph.allocations += type == kNodeAllocates || type == kNodeFrees;
+  }
+  graph.nodes = static_cast<int>(count);
+  good = good && done(call(driver_->instantiate, &graph.executable, captured, 0ULL));
+  call(driver_->destroy_graph, captured);
+  return good ? std::optional(graph) : std::nullopt;
+}
+
+bool CudaDevice::launch(const Graph& graph, void* stream) {
+  return done(call(driver_->launch_graph, graph.executable, stream));
+}
+
+void CudaDevice::destroy(const Graph& graph) {
+  if (graph.executable != nullptr) done(call(driver_->destroy_executable, graph.executable));
+}
+
+void* CudaDevice::load_function(std::span<const unsigned char> image, const char* name) {
+  Handle module = nullptr;
+  Handle function = nullptr;
+  if (!done(call(driver_->load_image, &module, static_cast<const void*>(image.data()))))
+    return nullptr;
+  return done(call(driver_->find_function, &function, module, name)) ? function : nullptr;
+}
+
+bool CudaDevice::launch(void* function, unsigned blocks, unsigned threads, unsigned shared_bytes,
+                        std::span<void*> arguments) {
+  return done(call(driver_->launch_kernel, function, blocks, 1U, 1U, threads, 1U, 1U, shared_bytes,
+                   static_cast<Handle>(nullptr), arguments.data(), static_cast<void**>(nullptr))) &&
+         synchronise();
+}
+
+}  // namespace dsakit::conformance

@@ -1,0 +1,37 @@
+// Where the rows of a plugin can be judged: the devices of this machine, opened when a row first
+// asks. One thread, in the process that calls the plugin.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "device/detect.hpp"
+#include "sdk/conformance/cuda_device.hpp"
+#include "sdk/conformance/cuda_reference.hpp"
+#include "sdk/conformance/space.hpp"
+
+namespace dsakit::conformance {
+
+// A device for a row; neither: `missing` says in one sentence why there is none.
+struct Place {
+  std::shared_ptr<CudaDevice> gpu;           // null: the host
+  std::shared_ptr<CudaReference> reference;  // null: the host's reference judges
+  std::string missing;
+};
+
+class Devices {
+ public:
+  // Settles the row on what is found.
+  Place find(RowSpace& row);
+
+ private:
+  Place find_cuda(RowSpace& row);
+  Place open(int ordinal);
+
+  std::optional<Detection> detection_;
+  std::map<int, Place> opened_;
+};
+
+}  // namespace dsakit::conformance
