@@ -6,12 +6,17 @@
 #                   [TARGETS <code targets>]        code that the two lists above do not name; default: cpu
 #                   [LIBRARIES <targets>] [INCLUDES <directories>]
 #                   [OUTPUT_DIRECTORY <dir>]        default: lib/dsakit/plugins of the build tree
+#                   [EVIDENCE <dir>]                records of `dsakit conform --evidence`; default: evidence/<id> of the project
 #                   [ALLOW_WARNINGS] [NO_INSTALL])
 #
 # The target is dsakit_plugin_<id>. Lint findings of the manifest fail the build unless ALLOW_WARNINGS.
 # The linked file is read back: it must hold exactly this manifest, use no static TLS and need no driver.
+# How each row is known to work is written into the built manifest: docs/evidence.md. With records, and after
+# enable_testing(), the test <id>.evidence is skipped if one is no longer about this code and fails if one is damaged.
 # Against an installed dsakit, and after enable_testing(), the test <id>.conform judges the plugin by its manifest.
 include_guard(GLOBAL)
+cmake_policy(SET CMP0116 NEW)  # paths of depfiles
+include(${CMAKE_CURRENT_LIST_DIR}/DsakitEvidence.cmake)
 enable_language(ASM)
 set(DSAKIT_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
 # Where libdsakit and the CLI look from their own folder, whatever the system calls its library folder.
@@ -41,7 +46,7 @@ function(_dsakit_toolkit out cuda hip)
 endfunction()
 
 # Rules that turn the manifest into the note's assembly source.
-function(_dsakit_embed_manifest target id manifest targets toolkit allow_warnings)
+function(_dsakit_embed_manifest target id manifest targets toolkit allow_warnings languages evidence)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.manifest)
   set(json_file ${folder}/manifest.json)
   set(note_file ${folder}/manifest.note)
@@ -53,17 +58,29 @@ function(_dsakit_embed_manifest target id manifest targets toolkit allow_warning
     list(APPEND arguments --allow-warnings)
   endif()
   _dsakit_commit(commit)
+  _dsakit_source_lists(lists ${target} ${folder} "${languages}")
+  file(GLOB records CONFIGURE_DEPENDS ${evidence}/*.json)
+  foreach(list IN LISTS lists)
+    list(APPEND arguments --sources ${list})
+  endforeach()
+  foreach(record IN LISTS records)
+    list(APPEND arguments --record ${record})
+  endforeach()
   add_custom_command(OUTPUT ${json_file} ${note_file}
     COMMAND dsakit::manifest_tool embed --manifest ${manifest} --id ${id} --json-out ${json_file}
             --note-out ${note_file} --toolkit "${toolkit}" --sanitizer "${DSAKIT_SANITIZE}"
-            --commit "${commit}" ${arguments}
-    DEPENDS ${manifest} dsakit::manifest_tool
+            --commit "${commit}" --depfile ${json_file}.d ${arguments}
+    DEPENDS ${manifest} ${records} ${lists} dsakit::manifest_tool
+    DEPFILE ${json_file}.d
     COMMENT "Embedding the manifest of ${id}" VERBATIM)
   configure_file(${DSAKIT_CMAKE_DIR}/plugin_note.S.in ${folder}/note.S @ONLY)
   set_source_files_properties(${folder}/note.S PROPERTIES OBJECT_DEPENDS ${note_file})
   target_sources(${target} PRIVATE ${folder}/note.S ${json_file})
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND dsakit::manifest_tool check --plugin $<TARGET_FILE:${target}> --json ${json_file} VERBATIM)
+  if(records)
+    _dsakit_evidence_test(${target} ${id} "${records}")
+  endif()
 endfunction()
 
 # Visibility, TLS and linking as a plugin must have them, whatever the languages.
@@ -88,7 +105,7 @@ function(_dsakit_plugin_flags target)
 endfunction()
 
 function(dsakit_add_plugin id)
-  cmake_parse_arguments(ARG "ALLOW_WARNINGS;NO_INSTALL" "MANIFEST;OUTPUT_DIRECTORY"
+  cmake_parse_arguments(ARG "ALLOW_WARNINGS;NO_INSTALL" "MANIFEST;OUTPUT_DIRECTORY;EVIDENCE"
                         "SOURCES;CUDA_ARCHITECTURES;HIP_ARCHITECTURES;TARGETS;LIBRARIES;INCLUDES" ${ARGN})
   if(NOT ARG_MANIFEST OR NOT ARG_SOURCES OR ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "dsakit_add_plugin(${id}): MANIFEST and SOURCES are needed; unknown: ${ARG_UNPARSED_ARGUMENTS}")
@@ -96,7 +113,12 @@ function(dsakit_add_plugin id)
   if(NOT ARG_OUTPUT_DIRECTORY)
     set(ARG_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/dsakit/plugins)
   endif()
+  if(NOT ARG_EVIDENCE)
+    set(ARG_EVIDENCE ${PROJECT_SOURCE_DIR}/evidence/${id})
+  endif()
   get_filename_component(manifest ${ARG_MANIFEST} ABSOLUTE)
+  get_filename_component(evidence ${ARG_EVIDENCE} ABSOLUTE)
+  set(languages CXX)
   set(target dsakit_plugin_${id})
   add_library(${target} MODULE ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF PREFIX lib OUTPUT_NAME dsakit_${id}
@@ -108,6 +130,7 @@ function(dsakit_add_plugin id)
 
   set(targets ${ARG_TARGETS})
   if(ARG_CUDA_ARCHITECTURES)
+    list(APPEND languages CUDA)
     set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF)
     foreach(arch IN LISTS ARG_CUDA_ARCHITECTURES)
       list(APPEND targets sm_${arch})
@@ -116,6 +139,7 @@ function(dsakit_add_plugin id)
     endforeach()
   endif()
   if(ARG_HIP_ARCHITECTURES)
+    list(APPEND languages HIP)
     set_target_properties(${target} PROPERTIES HIP_ARCHITECTURES "${ARG_HIP_ARCHITECTURES}")
     list(APPEND targets ${ARG_HIP_ARCHITECTURES})
   endif()
@@ -123,7 +147,8 @@ function(dsakit_add_plugin id)
     set(targets cpu)
   endif()
   _dsakit_toolkit(toolkit "${ARG_CUDA_ARCHITECTURES}" "${ARG_HIP_ARCHITECTURES}")
-  _dsakit_embed_manifest(${target} ${id} ${manifest} "${targets}" "${toolkit}" "${ARG_ALLOW_WARNINGS}")
+  _dsakit_embed_manifest(${target} ${id} ${manifest} "${targets}" "${toolkit}" "${ARG_ALLOW_WARNINGS}"
+                         "${languages}" ${evidence})
   if(NOT ARG_NO_INSTALL)
     install(TARGETS ${target} LIBRARY DESTINATION ${DSAKIT_PLUGIN_INSTALL_DIR})
   endif()

@@ -13,6 +13,6 @@ configure_package_config_file(cmake/dsakitConfig.cmake.in dsakitConfig.cmake
   INSTALL_DESTINATION ${package_dir} PATH_VARS DSAKIT_PLUGIN_INSTALL_DIR)
 write_basic_package_version_file(dsakitConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/dsakitConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/dsakitConfigVersion.cmake
-              cmake/DsakitAddPlugin.cmake cmake/plugin.map cmake/plugin_note.S.in
+              cmake/DsakitAddPlugin.cmake cmake/DsakitEvidence.cmake cmake/plugin.map cmake/plugin_note.S.in
         DESTINATION ${package_dir})
 install(FILES README.md LICENSE TYPE DOC)

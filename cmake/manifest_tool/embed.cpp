@@ -1,57 +1,53 @@
-#include <algorithm>
 #include <cstdio>
-#include <functional>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "diag/render.hpp"
-#include "manifest/arch.hpp"
 #include "manifest/plugin_file.hpp"
 #include "manifest/schema.hpp"
+#include "sources.hpp"
 #include "tool.hpp"
 
 namespace dsakit {
 namespace {
 
-// The devices that a dimension of a row leaves, by platform or by arch.
-bool accepts(const Where& where, const std::string& dim, const KnownDevice& device) {
-  const auto found = where.find(dim);
-  if (found == where.end()) return true;
-  const Predicate& predicate = found->second;
-  if (!predicate.unknown_operator.empty()) return false;
-  if (predicate.kind == Predicate::Kind::any) return true;
-  return std::ranges::any_of(predicate.list, [&](const std::string& token) {
-    if (dim == "platform") return token == device.platform;
-    std::string why;
-    const auto arch = parse_arch_token(token, why);
-    return arch && std::ranges::find(arch->devices, device.name) != arch->devices.end();
-  });
-}
-
-// `compiled` for each row and device that the row serves and the file holds code for. Better levels
-// come from measurements alone.
-void add_evidence(Manifest& manifest) {
-  std::set<std::string_view> covered;
-  for (const std::string& target : manifest.build.targets) {
-    std::string why;
-    const auto arch = parse_arch_token(target, why);
-    if (arch) covered.insert(arch->devices.begin(), arch->devices.end());
-  }
-  for (const Row& row : manifest.rows) {
-    for (const KnownDevice& device : known_devices()) {
-      bool serves = covered.contains(device.name);
-      for (const Where& where : {std::cref(manifest.common), std::cref(row.where)}) {
-        serves = serves && accepts(where, "platform", device) && accepts(where, "arch", device);
-      }
-      if (serves) manifest.build.evidence[row.name].emplace(device.name, "compiled");
+// A rule of a makefile: `target` is made again when one of the files changes.
+std::string dependencies(const std::string& target, const std::vector<std::string>& files) {
+  const auto escaped = [](const std::string& path) {
+    std::string out;
+    for (const char c : path) {
+      if (c == ' ' || c == '#') out += '\\';
+      if (c == '$') out += '$';
+      out += c;
     }
-  }
+    return out;
+  };
+  std::string out = escaped(target) + ":";
+  for (const std::string& file : files) out += " \\\n  " + escaped(file);
+  return out + "\n";
 }
 
-int refuse(const Diagnostic& diagnostic) {
-  fmt::print(stderr, "{}", render_text(diagnostic));
-  return 1;
+// What the build knows about the code: sources, flags, and how each row is known to work.
+bool describe_build(const EmbedOptions& options, Manifest& manifest) {
+  BuildInfo& build = manifest.build;
+  manifest.has_build = true;
+  build.targets = options.targets;
+  build.toolkit = options.toolkit;
+  build.sanitizer = options.sanitizer;
+  build.commit = options.commit;
+  if (!options.source_lists.empty()) {
+    SourceSet sources;
+    if (!collect_sources(options.source_lists, sources)) return false;
+    build.sources = sources.digest;
+    build.flags = sources.flags;
+    if (!options.depfile.empty() &&
+        !write_file(options.depfile, dependencies(options.json_out, sources.files)))
+      return false;
+  }
+  std::vector<EvidenceRecord> records;
+  if (!read_records(options.records, manifest.id, records)) return false;
+  write_levels(manifest, records);
+  return true;
 }
 
 }  // namespace
@@ -80,12 +76,7 @@ int embed(const EmbedOptions& options) {
             .with("found", fmt::format("\"{}\"", manifest.id))
             .with("allowed", fmt::format("\"{}\", the id that CMake builds", options.id)));
   }
-  manifest.has_build = true;
-  manifest.build.targets = options.targets;
-  manifest.build.toolkit = options.toolkit;
-  manifest.build.sanitizer = options.sanitizer;
-  manifest.build.commit = options.commit;
-  add_evidence(manifest);
+  if (!describe_build(options, manifest)) return 1;
 
   const std::string json = canonical_manifest(manifest);
   if (const auto built = parse_manifest(json, options.manifest, ManifestKind::built); !built) {

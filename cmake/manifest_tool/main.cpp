@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "diag/render.hpp"
 #include "tool.hpp"
 
 namespace dsakit {
@@ -16,6 +17,11 @@ bool read_file(const std::string& path, std::string& text) {
   if (in.good() || in.eof()) return true;
   fmt::print(stderr, "dsakit-manifest: cannot read {}\n", path);
   return false;
+}
+
+int refuse(const Diagnostic& diagnostic) {
+  fmt::print(stderr, "{}", render_text(diagnostic));
+  return 1;
 }
 
 bool write_file(const std::string& path, const std::string& text) {
@@ -47,6 +53,17 @@ int main(int argc, char** argv) {
   embed_command->add_option("--commit", embed.commit, "revision of the sources");
   embed_command->add_flag("--allow-warnings", embed.allow_warnings, "lint findings do not fail");
 
+  embed_command->add_option("--sources", embed.source_lists, "list of what decides the code");
+  embed_command->add_option("--record", embed.records, "evidence record of the plugin");
+  embed_command->add_option("--depfile", embed.depfile, "rule of a makefile to write");
+
+  dsakit::EvidenceOptions evidence;
+  CLI::App* evidence_command =
+      app.add_subcommand("evidence", "say which records are still about a linked plugin");
+  evidence_command->add_option("--plugin", evidence.plugin, "the plugin file")->required();
+  evidence_command->add_option("--record", evidence.records, "evidence record of the plugin")
+      ->required();
+
   dsakit::CheckOptions check;
   CLI::App* check_command = app.add_subcommand("check", "check a linked plugin");
   check_command->add_option("--plugin", check.plugin, "the plugin file")->required();
@@ -57,5 +74,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return embed_command->parsed() ? dsakit::embed(embed) : dsakit::check(check);
+  if (embed_command->parsed()) return dsakit::embed(embed);
+  return evidence_command->parsed() ? dsakit::evidence(evidence) : dsakit::check(check);
 }

@@ -17,6 +17,7 @@ Status status_of(Answer::Verdict verdict) {
 Status status_of(const Diagnostic& diagnostic) {
   switch (diagnostic.code) {
     case Code::E0101:
+    case Code::E0121:
     case Code::W0113:
     case Code::W0114:
     case Code::E0501:

@@ -87,7 +87,12 @@ void write_build(std::string& out, const BuildInfo& build) {
       for (const auto& [arch, level] : levels) by_arch.text(arch, level);
     }
   }
+  if (!build.flags.empty()) {
+    ObjectWriter flags(object.key("flags"));
+    for (const auto& [language, text] : build.flags) flags.text(language, text);
+  }
   object.text("sanitizer", build.sanitizer);
+  object.text("sources", build.sources);
   if (!build.targets.empty()) write_strings(object.key("targets"), build.targets);
   object.text("toolkit", build.toolkit);
 }

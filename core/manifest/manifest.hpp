@@ -33,6 +33,8 @@ struct Row {
 struct BuildInfo {
   std::vector<std::string> targets;  // code targets in the file: "sm_90a", "gfx942"
   std::string toolkit, sanitizer, commit;
+  std::string sources;                       // digest of what was compiled (docs/evidence.md)
+  std::map<std::string, std::string> flags;  // language → how it was compiled
   // row name → arch → hardware | emulated | compiled | declared
   std::map<std::string, std::map<std::string, std::string>> evidence;
 };

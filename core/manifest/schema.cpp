@@ -231,7 +231,8 @@ bool ManifestReader::read_build(JsonValue value, const JsonPath& path) {
   if (kind_ == ManifestKind::source) {
     return fail(path, value, "nothing: the build writes `build`, never a person");
   }
-  if (!want_object(value, path, "an object of targets, toolkit, sanitizer, commit, evidence"))
+  if (!want_object(value, path,
+                   "an object of targets, toolkit, flags, sanitizer, commit, sources, evidence"))
     return false;
   manifest.has_build = true;
   BuildInfo& build = manifest.build;
@@ -247,10 +248,21 @@ bool ManifestReader::read_build(JsonValue value, const JsonPath& path) {
   }
   if (!read_text(value, "toolkit", path, build.toolkit) ||
       !read_text(value, "sanitizer", path, build.sanitizer) ||
-      !read_text(value, "commit", path, build.commit)) {
+      !read_text(value, "commit", path, build.commit) ||
+      !read_text(value, "sources", path, build.sources)) {
     return false;
   }
-  warn_unknown(value, path, {"targets", "toolkit", "sanitizer", "commit", "evidence"}, nullptr);
+  warn_unknown(value, path,
+               {"targets", "toolkit", "flags", "sanitizer", "commit", "sources", "evidence"},
+               nullptr);
+  if (const JsonValue flags = value.find("flags")) {
+    const JsonPath here = path.key("flags");
+    if (!want_object(flags, here, "an object of flags by language")) return false;
+    for (const JsonValue language : flags) {
+      std::string& text = build.flags[std::string(language.key())];
+      if (!read_text(flags, language.key(), here, text)) return false;
+    }
+  }
   const JsonValue evidence = value.find("evidence");
   return !evidence || read_evidence(evidence, path.key("evidence"));
 }

@@ -80,6 +80,7 @@ Json row_json(const RowVerdict& row) {
            {"rank", row.rank},
            {"kv_layout", row.kv_layout}};
   if (row.denied) out["denied"] = true;
+  if (!row.evidence.empty()) out["evidence"] = row.evidence;
   out["failed"] = Json::array();
   for (const FailedCondition& failed : row.failed) out["failed"].push_back(failed_json(failed));
   out["obligations"] = Json::array();

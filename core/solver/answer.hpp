@@ -69,6 +69,9 @@ struct RowVerdict {
   std::vector<FailedCondition> failed;
   std::vector<std::pair<std::string, std::string>> obligations;  // dim → predicate JSON
   bool denied = false;
+  // How the row is known to work on the arch of the request (docs/evidence.md); empty if it rejects
+  // or the arch is unknown. For people: no answer depends on it.
+  std::string evidence;
 };
 
 struct Explanation {

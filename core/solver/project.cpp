@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "manifest/evidence.hpp"
 #include "solver/obligations.hpp"
 #include "solver/query.hpp"
 
@@ -72,6 +73,16 @@ void warn_of_unknown_ids(const Query& query, std::vector<Diagnostic>& diagnostic
   }
 }
 
+// How a row is known to work where the request wants it.
+std::string level_of(const Query& query, const CompiledRow& row) {
+  const auto arch = query.request().values.find("arch");
+  if (arch == query.request().values.end()) return "";
+  const auto* device = std::get_if<Token>(&arch->second);
+  if (device == nullptr) return "";
+  const auto& backend = query.catalog().backends[static_cast<std::size_t>(row.backend)];
+  return evidence_level(*backend.manifest, row.source->name, *device);
+}
+
 }  // namespace
 
 RowVerdict row_verdict(const Query& query, const Evaluated& evaluated, int row, Phase phase) {
@@ -99,6 +110,7 @@ RowVerdict row_verdict(const Query& query, const Evaluated& evaluated, int row, 
   out.state = !out.failed.empty() || out.denied ? RowVerdict::State::reject
               : out.obligations.empty()         ? RowVerdict::State::accept
                                                 : RowVerdict::State::accept_if;
+  if (out.state != RowVerdict::State::reject) out.evidence = level_of(query, compiled);
   return out;
 }
 

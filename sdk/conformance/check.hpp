@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "sdk/conformance/compare.hpp"
 #include "sdk/conformance/reference.hpp"
 #include "sdk/conformance/space.hpp"
 #include "sdk/conformance/subject.hpp"
@@ -82,6 +83,9 @@ class Trial {
   const std::string& reason() const { return reason_; }
   int cases() const { return cases_; }
   void count() { ++cases_; }
+  // Over all that was compared with float64.
+  const Worst& worst_out() const { return worst_out_; }
+  const Worst& worst_lse() const { return worst_lse_; }
 
   // Phases to judge: the row's first, in the full tier all.
   std::vector<std::string> phases() const;
@@ -116,6 +120,7 @@ class Trial {
   std::string reason_;
   int cases_ = 0;
   bool lacks_device_ = false;
+  Worst worst_out_, worst_lse_;
 };
 
 }  // namespace dsakit::conformance

@@ -75,7 +75,12 @@ Comparison compare(const Expected& expected, const std::vector<double>& truth,
     } else {
       const double error = std::fabs(want - got);
       result.max_absolute = std::max(result.max_absolute, error);
-      good = error < tolerance.absolute || error / (std::fabs(want) + 1e-6) < tolerance.relative;
+      const double relative = error / (std::fabs(want) + 1e-6);
+      good = error < tolerance.absolute || relative < tolerance.relative;
+      double& worst = std::fabs(want) <= 1.0 ? result.absolute : result.relative;
+      worst = std::max(worst, std::fabs(want) <= 1.0 ? error : relative);
+      result.of_allowed = std::max(
+          result.of_allowed, std::min(error / tolerance.absolute, relative / tolerance.relative));
       product += want * got;
       squares += want * want + got * got;
     }
@@ -96,6 +101,13 @@ Tolerance exact_out(double key_amplitude) {
   Tolerance out = kExactOut;
   out.absolute *= std::max(1.0, key_amplitude / static_cast<double>(kKeyAmplitude));
   return out;
+}
+
+void Worst::add(const Comparison& comparison) {
+  elements += comparison.elements;
+  absolute = std::max(absolute, comparison.absolute);
+  relative = std::max(relative, comparison.relative);
+  of_allowed = std::max(of_allowed, comparison.of_allowed);
 }
 
 Comparison compare_out(const Expected& expected, const DLTensor& out, const Tolerance& tolerance) {

@@ -40,8 +40,20 @@ struct Comparison {
   double cosine = 0.0;
   std::int64_t worst = -1;  // first element that fails, in [token, head, d] order; -1: none
   double expected = 0.0, found = 0.0;  // there
+  double absolute = 0.0;               // of elements of at most 1
+  double relative = 0.0;               // of larger ones
+  double of_allowed =
+      0.0;  // the largest share of what is allowed that an element needs, finite ones
 
   bool pass(const Tolerance& tolerance) const { return outside == 0 && cosine <= tolerance.cosine; }
+};
+
+// The worst of several comparisons.
+struct Worst {
+  std::int64_t elements = 0;
+  double absolute = 0.0, relative = 0.0, of_allowed = 0.0;  // as in Comparison
+
+  void add(const Comparison& comparison);
 };
 
 // What to compare: [T, h, d_v] or [T, h] in any strides, host memory.

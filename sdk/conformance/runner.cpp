@@ -51,6 +51,7 @@ struct Message {
   int cases;
   double milliseconds;
   std::uint32_t reason_bytes;
+  Worst out{}, lse{};
 };
 
 void write_all(int to, const void* data, std::size_t bytes) {
@@ -75,8 +76,13 @@ class Child {
       const auto start = Clock::now();
       const Trial trial = one(jobs[i]);
       const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
-      const Message message{trial.result(), trial.lacks_device(), trial.cases(), spent.count(),
-                            static_cast<std::uint32_t>(trial.reason().size())};
+      const Message message{trial.result(),
+                            trial.lacks_device(),
+                            trial.cases(),
+                            spent.count(),
+                            static_cast<std::uint32_t>(trial.reason().size()),
+                            trial.worst_out(),
+                            trial.worst_lse()};
       write_all(to, &message, sizeof(message));
       write_all(to, trial.reason().data(), trial.reason().size());
       // A device that has failed once fails every call of this process.
@@ -234,7 +240,8 @@ class Judge {
     const std::string row =
         job.row < 0 ? "" : entry_.manifest->rows[static_cast<std::size_t>(job.row)].name;
     results_.push_back({job.check->name, row, job.check->level, message.result, std::move(reason),
-                        message.lacks_device, message.cases, message.milliseconds});
+                        message.lacks_device, message.cases, message.milliseconds, message.out,
+                        message.lse});
   }
 
   void give_up(const char* what) {
@@ -278,6 +285,7 @@ tl::expected<Report, Diagnostic> judge(const std::string& file, const JudgeOptio
   report.version = fmt::format("{}.{}.{}", entry->manifest->version[0], entry->manifest->version[1],
                                entry->manifest->version[2]);
   report.tier = options.tier;
+  report.manifest = entry->manifest;
   report.results = Judge(std::move(*entry), options, progress).run();
   return report;
 }

@@ -34,11 +34,13 @@ struct CheckResult {
   bool lacks_device = false;  // why it was skipped
   int cases = 0;
   double milliseconds = 0;
+  Worst out{}, lse{};  // against float64
 };
 
 struct Report {
   std::string file, id, version;
   Tier tier = Tier::reduced;
+  std::shared_ptr<const Manifest> manifest;
   std::vector<CheckResult> results;
 
   int count(Result result) const;

@@ -104,10 +104,14 @@ void Trial::compare(Problem& problem) {
     if (!found.pass(tolerance)) fail(fmt::format("{}: {}: {}", describe(d), what, describe(found)));
   };
   const Tolerance out = fp8 ? kFp8Out : exact_out(static_cast<double>(d.kv_amplitude));
-  judge("out", compare_out(expected, problem.out.view, out), out);
+  const Comparison found = compare_out(expected, problem.out.view, out);
+  worst_out_.add(found);
+  judge("out", found, out);
   if (problem.args.lse != nullptr) {
     const Tolerance& lse = fp8 ? kFp8Lse : kExactLse;
-    judge("lse", compare_lse(expected, problem.lse.view, lse), lse);
+    const Comparison found_lse = compare_lse(expected, problem.lse.view, lse);
+    worst_lse_.add(found_lse);
+    judge("lse", found_lse, lse);
   }
   if (problem.args.max_logits != nullptr) {
     const Tolerance& max = fp8 ? kFp8Lse : kExactMax;

@@ -56,9 +56,10 @@ TEST(CanonicalForm, IsExactlyThis) {
         "summary":"\u00e9\"","dims":{"v.d":{"type":"set","neutral":["b","a"]}},"conflicts":["c"],
         "rows":[{"name":"r","where":{"heads":{"later":{"b":1,"a":2},"pow2":1},"v.d":{"includes":["q","p"]},
         "driver":{"min":"570.0"}},"provides":{"kv_layout":"l"},"x-r":null}],
-        "build":{"commit":"abc","targets":["cpu"],"evidence":{"r":{"cpu":"compiled"}}}})"),
+        "build":{"commit":"abc","targets":["cpu"],"sources":"s","flags":{"CXX":"-O3"},
+                 "evidence":{"r":{"cpu":"compiled"}}}})"),
       "{\"abi\":{\"max\":1,\"min\":1},\"build\":{\"commit\":\"abc\",\"evidence\":{\"r\":{\"cpu\":"
-      "\"compiled\"}},"
+      "\"compiled\"}},\"flags\":{\"CXX\":\"-O3\"},\"sources\":\"s\","
       "\"targets\":[\"cpu\"]},\"conflicts\":[\"c\"],\"dims\":{\"v.d\":{\"neutral\":[\"a\",\"b\"],"
       "\"open\":false,"
       "\"shared\":false,\"type\":\"set\"}},\"id\":\"a\",\"rows\":[{\"name\":\"r\",\"provides\":{"

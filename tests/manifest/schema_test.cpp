@@ -263,9 +263,12 @@ INSTANTIATE_TEST_SUITE_P(
     Build, SchemaRefusal,
     testing::Values(
         Case{"object", R"([{"op":"add","path":"/build","value":1}])",
-             "build | 1 | an object of targets, toolkit, sanitizer, commit, evidence"},
+             "build | 1 | an object of targets, toolkit, flags, sanitizer, commit, sources, "
+             "evidence"},
         Case{"targets", R"([{"op":"add","path":"/build","value":{"targets":[1]}}])",
              "build.targets[0] | 1 | " DSAKIT_TOKEN_TEXT},
+        Case{"flags", R"([{"op":"add","path":"/build","value":{"flags":{"CXX":1}}}])",
+             "build.flags.CXX | 1 | a string of at most 256 bytes"},
         Case{"row", R"([{"op":"add","path":"/build","value":{"evidence":{"s":{}}}}])",
              "build.evidence.s | \"s\" | the name of a row of this file"},
         Case{"level",

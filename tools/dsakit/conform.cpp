@@ -2,14 +2,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <ostream>
 #include <system_error>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "command.hpp"
 #include "host/status.hpp"
+#include "print.hpp"
+#include "sdk/conformance/evidence.hpp"
 #include "sdk/conformance/runner.hpp"
 
 namespace dsakit::cli {
@@ -66,12 +71,40 @@ bool nothing_ran(const conformance::Report& report) {
   });
 }
 
+// The date here and now, in UTC.
+std::string today() {
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+}
+
 tl::expected<void, Diagnostic> write_file(const std::string& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   if (out << text && out.flush()) return {};
   return tl::unexpected(Diagnostic(Code::E0803)
                             .with("file", file)
                             .with("reason", std::generic_category().message(errno)));
+}
+
+// The report as evidence below `folder`. The report is printed already, so JSON output stays one
+// document.
+tl::expected<void, Diagnostic> write_evidence(const Cli& cli, const conformance::Report& report,
+                                              const std::string& folder) {
+  const Detection detection = cli.surroundings().detect();
+  const auto records = conformance::evidence_of(report, detection.devices, today());
+  if (!records) return tl::unexpected(records.error());
+  for (const EvidenceRecord& record : *records) {
+    const std::string file = folder + "/" + conformance::evidence_file(record);
+    std::error_code error;  // told by the write
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
+    if (auto written = write_file(file, evidence_json(record)); !written) return written;
+    if (!cli.options.json()) print_line(cli.out(), fmt::format("evidence: {}", file));
+  }
+  return {};
+}
+
+// Before minutes are spent: whether the build can have evidence.
+std::optional<Diagnostic> why_no_evidence(const std::string& file) {
+  const auto entry = conformance::read_subject(file);
+  return entry ? conformance::why_no_record(*entry->manifest) : std::nullopt;
 }
 
 int conform(Cli& cli) {
@@ -86,6 +119,8 @@ int conform(Cli& cli) {
   options.row = cli.options.row.value_or("");
   ProgressLine progress(cli.surroundings().err);
   const std::string& file = cli.options.targets.front();
+  if (cli.options.evidence)
+    if (const auto why = why_no_evidence(file)) return cli.fail(*why);
   const auto report = conformance::judge(
       file, options,
       [&](int done, int all, const std::string& name) { progress(done, all, name); });
@@ -103,6 +138,11 @@ int conform(Cli& cli) {
       return cli.fail(written.error());
   cli.out() << (cli.options.json() ? conformance::report_json(*report) + "\n"
                                    : conformance::report_text(*report));
+  if (cli.options.evidence)
+    if (const auto written = write_evidence(cli, *report, *cli.options.evidence); !written) {
+      const int status = cli.fail(written.error());
+      return report->conforms() ? status : static_cast<int>(Status::no);
+    }
   if (report->undecided()) return static_cast<int>(Status::environment);
   if (!report->conforms()) return static_cast<int>(Status::no);
   return static_cast<int>(nothing_ran(*report) ? Status::environment : Status::yes);

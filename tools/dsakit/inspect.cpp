@@ -153,6 +153,9 @@ void add_manifest(Table& table, const Manifest& manifest) {
   if (manifest.has_build) {
     table.add({"built for", fmt::format("{}", fmt::join(manifest.build.targets, ", "))});
     add_if(table, "toolkit", manifest.build.toolkit);
+    for (const auto& [language, flags] : manifest.build.flags)
+      table.add({"flags", fmt::format("{}: {}", language, flags)});
+    add_if(table, "sources", manifest.build.sources);
     add_if(table, "sanitizer", manifest.build.sanitizer);
     add_if(table, "commit", manifest.build.commit);
   }

@@ -50,8 +50,7 @@ void judge(const Advisor& advisor, const Policy& policy, const Request& request,
     const std::size_t phase = index(row.phase);
     cell.by_name_only[phase] = row.rank == 0 && (!cell.phases[phase] || cell.by_name_only[phase]);
     cell.phases[phase] = true;
-    cell.levels.insert(
-        evidence_level(*advisor.catalog().find(row.backend)->manifest, row.row, device));
+    if (!row.evidence.empty()) cell.levels.insert(row.evidence);
   }
 }
 

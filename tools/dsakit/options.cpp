@@ -111,6 +111,9 @@ void add_conform_options(CLI::App& command, Options& options) {
   add("--check", options.check, "PREFIX", "only checks whose name starts so: numerics.sink");
   add("--row", options.row, "NAME", "only this row of the manifest");
   add("--junit", options.junit, "FILE", "also write the report as JUnit XML");
+  add("--evidence", options.evidence, "FOLDER",
+      "write what passed as FOLDER/<plugin>/<device>.json (docs/evidence.md)")
+      ->excludes("--check", "--row");
 }
 
 void add_run_options(CLI::App& command, RunOptions& options) {

@@ -46,6 +46,7 @@ struct Options {
   BenchOptions bench;
 
   std::optional<std::string> level, check, row, junit;  // conform
+  std::optional<std::string> evidence;                  // conform: folder of records
   std::string tier = "reduced";
 
   bool json() const { return format == "json"; }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "diag/printable.hpp"
-#include "manifest/arch.hpp"
+#include "manifest/evidence.hpp"
 #include "manifest/schema.hpp"
 #include "table.hpp"
 #include "why.hpp"
@@ -226,20 +226,16 @@ void print_backends(std::ostream& out, const Explanation& explanation, const Req
   };
   std::vector<Line> lines;
   for (const std::string& id : catalog.solver().ids()) {
-    const CatalogEntry* entry = catalog.find(id);
     std::string name = id;
     for (const RowVerdict* row : nearest_rows(explanation, id)) {
       if (!row) continue;
-      const bool serves = row->state != RowVerdict::State::reject;
-      const std::string level =
-          serves ? evidence_level(*entry->manifest, row->row, device_of(request)) : "";
       const std::string phase(phase_name(row->phase));
       const auto verdict = verdict_lines(dims, *row);
-      if (name.empty() && lines.back().level == level && lines.back().verdict == verdict) {
+      if (name.empty() && lines.back().level == row->evidence && lines.back().verdict == verdict) {
         lines.back().phases += " " + phase;
         continue;
       }
-      lines.push_back({name, phase, level, verdict});
+      lines.push_back({name, phase, row->evidence, verdict});
       name.clear();
     }
   }
@@ -256,22 +252,6 @@ void print_backends(std::ostream& out, const Explanation& explanation, const Req
 
 void print_line(std::ostream& out, std::string_view text) {
   out << printable(text) << '\n';
-}
-
-std::string evidence_level(const Manifest& manifest, const std::string& row,
-                           const std::string& device) {
-  const auto by_row = manifest.build.evidence.find(row);
-  if (by_row == manifest.build.evidence.end()) return "declared";
-  if (const auto exact = by_row->second.find(device); exact != by_row->second.end())
-    return exact->second;
-  for (const auto& [arch, level] : by_row->second) {
-    std::string why;
-    const auto token = parse_arch_token(arch, why);
-    if (!token) continue;
-    if (std::find(token->devices.begin(), token->devices.end(), device) != token->devices.end())
-      return level;
-  }
-  return "declared";
 }
 
 std::string condition_text(const DimensionTable& dims, const std::string& dim,

@@ -26,11 +26,6 @@ void print_answer(std::ostream& out, const Answer& answer, const Request& reques
 void print_explanation(std::ostream& out, const Explanation& explanation, const Request& request,
                        const Catalog& catalog, TextStyle style);
 
-// The level that the build wrote for a row on a device (product.md, evidence); "declared" if it
-// wrote none.
-std::string evidence_level(const Manifest& manifest, const std::string& row,
-                           const std::string& device);
-
 // A condition of `dim` in words: "64, 128", "a subset of {hisparse}".
 std::string condition_text(const DimensionTable& dims, const std::string& dim,
                            const std::string& json);

@@ -1,0 +1,299 @@
+// Evidence records as JSON. Stricter than manifests: an unknown key refuses the record, since
+// nothing may be claimed that this version does not understand.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "manifest/evidence.hpp"
+#include "manifest/json.hpp"
+#include "manifest/sha256.hpp"
+#include "manifest/value.hpp"
+
+namespace dsakit {
+namespace {
+
+using nlohmann::json;
+using Ordered = nlohmann::ordered_json;
+
+constexpr int kSchema = 1;
+constexpr std::size_t kMostItems = 256;
+constexpr JsonLimits kLimits{.max_bytes = 256 * 1024, .integers_only = false};
+
+// Reads values below one path; the first that is wrong is remembered and the rest is skipped.
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_(file) {}
+
+  std::optional<Diagnostic> refusal;
+
+  bool fail(const std::string& path, const std::string& found, std::string allowed) {
+    if (!refusal) {
+      refusal = Diagnostic(Code::E0119)
+                    .with("file", file_)
+                    .with("path", path.empty() ? "the top level" : path)
+                    .with("found", found)
+                    .with("allowed", std::move(allowed));
+    }
+    return false;
+  }
+
+  // An object of these keys and no other; those after `optional` may be missing.
+  bool keys(const json& value, const std::string& path, const std::vector<std::string>& needed,
+            const std::vector<std::string>& optional = {}) {
+    const std::string allowed = fmt::format("an object of {}", fmt::join(needed, ", "));
+    if (!value.is_object()) return fail(path, json_excerpt(value), allowed);
+    for (const std::string& key : needed) {
+      if (!value.contains(key)) return fail(join(path, key), "nothing", allowed);
+    }
+    for (const auto& [key, member] : value.items()) {
+      if (std::ranges::find(needed, key) == needed.end() &&
+          std::ranges::find(optional, key) == optional.end())
+        return fail(join(path, key), json_excerpt(member), "no such key");
+    }
+    return true;
+  }
+
+  std::string text(const json& value, const std::string& path, bool may_be_empty = false) {
+    if (value.is_string() && (may_be_empty || !value.get_ref<const std::string&>().empty()))
+      return value.get<std::string>();
+    fail(path, json_excerpt(value), may_be_empty ? "a string" : "a string that is not empty");
+    return "";
+  }
+
+  std::string word(const json& value, const std::string& path) {
+    if (value.is_string() && is_token(value.get_ref<const std::string&>()))
+      return value.get<std::string>();
+    fail(path, json_excerpt(value), "a token");
+    return "";
+  }
+
+  std::string digest(const json& value, const std::string& path) {
+    if (value.is_string() && is_sha256(value.get_ref<const std::string&>()))
+      return value.get<std::string>();
+    fail(path, json_excerpt(value), "sha256: and 64 digits 0-9 a-f");
+    return "";
+  }
+
+  int number(const json& value, const std::string& path, int low, int high) {
+    if (value.is_number_integer() && value >= low && value <= high) return value.get<int>();
+    fail(path, json_excerpt(value), fmt::format("an integer from {} to {}", low, high));
+    return low;
+  }
+
+  double measure(const json& value, const std::string& path, double high) {
+    if (value.is_number() && value >= 0.0 && value <= high) return value.get<double>();
+    fail(path, json_excerpt(value), fmt::format("a number from 0 to {}", high));
+    return 0;
+  }
+
+  template <class Item, class Read>
+  std::vector<Item> list(const json& value, const std::string& path, Read&& read) {
+    std::vector<Item> out;
+    if (!value.is_array() || value.size() > kMostItems) {
+      fail(path, json_excerpt(value), fmt::format("a list of at most {}", kMostItems));
+      return out;
+    }
+    for (std::size_t i = 0; i < value.size() && !refusal; ++i)
+      out.push_back(read(value[i], fmt::format("{}[{}]", path, i)));
+    return out;
+  }
+
+  static std::string join(const std::string& path, const std::string& key) {
+    return path.empty() ? key : path + "." + key;
+  }
+
+ private:
+  const std::string& file_;
+};
+
+LevelPassed read_level(Reader& in, const json& value, const std::string& path) {
+  LevelPassed out;
+  if (!in.keys(value, path, {"level", "checks", "cases"}, {"skipped"})) return out;
+  out.level = in.number(value["level"], path + ".level", 0, 5);
+  out.checks = in.number(value["checks"], path + ".checks", 1, 1 << 20);
+  out.cases = in.number(value["cases"], path + ".cases", 0, 1 << 30);
+  if (value.contains("skipped")) {
+    out.skipped = in.list<std::string>(
+        value["skipped"], path + ".skipped",
+        [&](const json& name, const std::string& here) { return in.word(name, here); });
+  }
+  return out;
+}
+
+// Levels in ascending order, each once.
+std::vector<LevelPassed> read_levels(Reader& in, const json& value, const std::string& path) {
+  auto out = in.list<LevelPassed>(value, path, [&](const json& item, const std::string& here) {
+    return read_level(in, item, here);
+  });
+  if (std::ranges::adjacent_find(out, std::greater_equal{}, &LevelPassed::level) != out.end())
+    in.fail(path, "levels out of order", "each level once, ascending");
+  return out;
+}
+
+std::optional<WorstError> read_error(Reader& in, const json& row, const char* what,
+                                     const std::string& path) {
+  const std::string here = path + ".worst_error." + what;
+  const json& errors = row["worst_error"];
+  if (!errors.contains(what) ||
+      !in.keys(errors[what], here, {"absolute", "relative", "of_allowed"}))
+    return std::nullopt;
+  return WorstError{in.measure(errors[what]["absolute"], here + ".absolute", HUGE_VAL),
+                    in.measure(errors[what]["relative"], here + ".relative", HUGE_VAL),
+                    in.measure(errors[what]["of_allowed"], here + ".of_allowed", 1.0)};
+}
+
+RowEvidence read_row(Reader& in, const json& value, const std::string& path) {
+  RowEvidence out;
+  if (!in.keys(value, path, {"row", "digest", "levels"}, {"worst_error"})) return out;
+  out.row = in.word(value["row"], path + ".row");
+  out.digest = in.digest(value["digest"], path + ".digest");
+  out.levels = read_levels(in, value["levels"], path + ".levels");
+  if (value.contains("worst_error") &&
+      in.keys(value["worst_error"], path + ".worst_error", {}, {"out", "lse"})) {
+    out.out = read_error(in, value, "out", path);
+    out.lse = read_error(in, value, "lse", path);
+  }
+  return out;
+}
+
+void read_device(Reader& in, const json& value, EvidenceRecord& out) {
+  if (!in.keys(value, "device", {"name", "arch"}, {"driver", "runtime"})) return;
+  out.device = in.text(value["name"], "device.name");
+  out.arch = in.word(value["arch"], "device.arch");
+  if (!in.refusal && find_device(out.arch) == nullptr)
+    in.fail("device.arch", json_excerpt(value["arch"]), "a device that dsakit knows");
+  if (value.contains("driver")) out.driver = in.text(value["driver"], "device.driver");
+  if (value.contains("runtime")) out.runtime = in.text(value["runtime"], "device.runtime");
+}
+
+void read_build(Reader& in, const json& value, BuildInfo& out) {
+  if (!in.keys(value, "build", {"sources", "targets", "toolkit"}, {"flags", "commit"})) return;
+  out.sources = in.digest(value["sources"], "build.sources");
+  out.targets = in.list<std::string>(
+      value["targets"], "build.targets",
+      [&](const json& item, const std::string& path) { return in.word(item, path); });
+  out.toolkit = in.text(value["toolkit"], "build.toolkit");
+  if (value.contains("commit")) out.commit = in.text(value["commit"], "build.commit");
+  if (!value.contains("flags")) return;
+  if (!value["flags"].is_object()) {
+    in.fail("build.flags", json_excerpt(value["flags"]), "an object of flags by language");
+    return;
+  }
+  for (const auto& [language, flags] : value["flags"].items())
+    out.flags[language] = in.text(flags, "build.flags." + language);
+}
+
+bool is_date(const std::string& text) {
+  if (text.size() != 10) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (i == 4 || i == 7 ? text[i] != '-' : !digit) return false;
+  }
+  return true;
+}
+
+EvidenceRecord read_record(Reader& in, const json& root) {
+  EvidenceRecord out;
+  if (!in.keys(root, "", {"schema", "plugin", "date", "device", "build", "tier", "levels", "rows"}))
+    return out;
+  in.number(root["schema"], "schema", kSchema, kSchema);
+  out.plugin = in.word(root["plugin"], "plugin");
+  out.date = in.text(root["date"], "date");
+  if (!is_date(out.date)) in.fail("date", json_excerpt(root["date"]), "a date such as 2026-11-30");
+  read_device(in, root["device"], out);
+  read_build(in, root["build"], out.build);
+  out.tier = in.word(root["tier"], "tier");
+  if (out.tier != "reduced" && out.tier != "full")
+    in.fail("tier", json_excerpt(root["tier"]), "reduced or full");
+  out.levels = read_levels(in, root["levels"], "levels");
+  out.rows = in.list<RowEvidence>(
+      root["rows"], "rows",
+      [&](const json& item, const std::string& path) { return read_row(in, item, path); });
+  for (std::size_t i = 0; i < out.rows.size(); ++i) {
+    const auto first = std::ranges::find(out.rows, out.rows[i].row, &RowEvidence::row);
+    if (first != out.rows.begin() + static_cast<std::ptrdiff_t>(i))
+      in.fail(fmt::format("rows[{}].row", i), json_excerpt(out.rows[i].row), "each row once");
+  }
+  return out;
+}
+
+Ordered levels_json(const std::vector<LevelPassed>& levels) {
+  Ordered out = Ordered::array();
+  for (const LevelPassed& level : levels) {
+    Ordered item{{"level", level.level}, {"checks", level.checks}, {"cases", level.cases}};
+    if (!level.skipped.empty()) item["skipped"] = level.skipped;
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+// Three digits are as many as an error has.
+double rounded(double value) {
+  return std::stod(fmt::format("{:.2e}", value));
+}
+
+Ordered row_json(const RowEvidence& row) {
+  Ordered out{{"row", row.row}, {"digest", row.digest}, {"levels", levels_json(row.levels)}};
+  const auto add = [&out](const char* name, const std::optional<WorstError>& error) {
+    if (!error) return;
+    out["worst_error"][name] = {{"absolute", rounded(error->absolute)},
+                                {"relative", rounded(error->relative)},
+                                {"of_allowed", rounded(error->of_allowed)}};
+  };
+  add("out", row.out);
+  add("lse", row.lse);
+  return out;
+}
+
+// A list with an item a line.
+std::string lines(const Ordered& list) {
+  std::string out;
+  for (const Ordered& item : list) out += (out.empty() ? "\n  " : ",\n  ") + item.dump();
+  return "[" + out + "]";
+}
+
+}  // namespace
+
+tl::expected<EvidenceRecord, Diagnostic> parse_evidence(std::string_view text,
+                                                        const std::string& file) {
+  const auto root = parse_strict_json(text, kLimits);
+  if (!root) {
+    return tl::unexpected(Diagnostic(Code::E0106).with("file", file).with("reason", root.error()));
+  }
+  Reader reader(file);
+  EvidenceRecord record = read_record(reader, *root);
+  if (reader.refusal) return tl::unexpected(std::move(*reader.refusal));
+  return record;
+}
+
+std::string evidence_json(const EvidenceRecord& record) {
+  Ordered device{{"name", record.device}, {"arch", record.arch}};
+  if (!record.driver.empty()) device["driver"] = record.driver;
+  if (!record.runtime.empty()) device["runtime"] = record.runtime;
+  Ordered build{{"sources", record.build.sources},
+                {"targets", record.build.targets},
+                {"toolkit", record.build.toolkit}};
+  if (!record.build.flags.empty()) build["flags"] = record.build.flags;
+  if (!record.build.commit.empty()) build["commit"] = record.build.commit;
+  Ordered rows = Ordered::array();
+  for (const RowEvidence& row : record.rows) rows.push_back(row_json(row));
+  const Ordered out{{"schema", kSchema},
+                    {"plugin", record.plugin},
+                    {"date", record.date},
+                    {"device", std::move(device)},
+                    {"build", std::move(build)},
+                    {"tier", record.tier},
+                    {"levels", levels_json(record.levels)},
+                    {"rows", std::move(rows)}};
+  std::string text;
+  for (const auto& [key, value] : out.items()) {
+    text += text.empty() ? "{\n" : ",\n";
+    text += fmt::format(" \"{}\": {}", key, value.is_array() ? lines(value) : value.dump());
+  }
+  return text + "\n}\n";
+}
+
+}  // namespace dsakit

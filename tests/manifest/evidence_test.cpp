@@ -1,0 +1,213 @@
+// Evidence records: their schema, when they count, and what they do to the levels of a built
+// manifest.
+#include "manifest/evidence.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "diag/render.hpp"
+#include "manifest/schema.hpp"
+#include "manifest/sha256.hpp"
+
+namespace dsakit {
+namespace {
+
+using nlohmann::json;
+
+const std::string kSources = sha256("the sources");
+
+Manifest built(const char* patch = "[]") {
+  json source = json::parse(R"({"schema":1,"id":"alpha","version":[1,0,0],"abi":{"min":1,"max":1},
+    "common":{"platform":["cuda"],"arch":["sm_90","sm_100f"]},
+    "rows":[{"name":"a","where":{"heads":{"max":64}},"rank":5,"provides":{"kv_layout":"bf16_1152"}},
+            {"name":"b","where":{"heads":{"max":128}},"rank":4,"provides":{"kv_layout":"bf16_1024"}}],
+    "build":{"targets":["sm_90a","sm_100f"],"toolkit":"GNU 12.2.0, NVIDIA 13.0.88"}})");
+  source["build"]["sources"] = kSources;
+  auto parsed = parse_manifest(source.patch(json::parse(patch)).dump(), "m.json");
+  if (!parsed) throw std::runtime_error(render_text(parsed.error()));
+  return std::move(parsed->manifest);
+}
+
+EvidenceRecord record(const std::string& arch = "sm_90") {
+  const Manifest manifest = built();
+  EvidenceRecord out{.plugin = "alpha",
+                     .date = "2026-11-30",
+                     .device = "NVIDIA H200",
+                     .arch = arch,
+                     .driver = "580.65",
+                     .runtime = "13.0",
+                     .build = manifest.build,
+                     .tier = "reduced",
+                     .levels = {{0, 5, 5, {}}, {1, 4, 9, {"negotiation.probe"}}},
+                     .rows = {}};
+  out.build.flags = {{"CUDA", "-O3"}};
+  for (const Row& row : manifest.rows) {
+    out.rows.push_back({row.name,
+                        row_digest(manifest, row),
+                        {{3, 2, 20, {}}, {4, 30, 300, {"numerics.ragged"}}},
+                        WorstError{3.1e-4, 2e-3, 0.25},
+                        WorstError{2e-7, 1e-7, 0.125}});
+  }
+  return out;
+}
+
+// The levels of a manifest once `records` are known: "a: sm_90 hardware …; b: …".
+std::string levels(Manifest manifest, const std::vector<EvidenceRecord>& records) {
+  write_levels(manifest, records);
+  std::string out;
+  for (const Row& row : manifest.rows) {
+    out += row.name + ":";
+    for (const char* device : {"sm_90", "sm_100", "sm_103"})
+      out += " " + evidence_level(manifest, row.name, device);
+    out += "; ";
+  }
+  return out;
+}
+
+constexpr const char* kCompiled = "a: compiled compiled compiled; b: compiled compiled compiled; ";
+constexpr const char* kHopper = "a: hardware compiled compiled; b: hardware compiled compiled; ";
+
+TEST(Sha256, AnswersAsTheStandardSays) {
+  EXPECT_EQ(sha256(""), "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "sha256:248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256(std::string(1000000, 'a')),
+            "sha256:cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_TRUE(is_sha256(kSources));
+  EXPECT_FALSE(is_sha256("sha256:ABCD"));
+}
+
+TEST(Evidence, IsReadAsItIsWritten) {
+  const std::string text = evidence_json(record());
+  const auto read = parse_evidence(text, "f");
+  ASSERT_TRUE(read) << render_text(read.error());
+  EXPECT_EQ(evidence_json(*read), text);
+  EXPECT_EQ(read->rows[1].levels[1].skipped, std::vector<std::string>{"numerics.ragged"});
+  EXPECT_EQ(read->rows[0].out->absolute, 3.1e-4);
+}
+
+// "path | found | allowed" of the refusal of a record into which `patch` (RFC 6902) was worked.
+std::string refusal(const char* patch) {
+  const auto read =
+      parse_evidence(json::parse(evidence_json(record())).patch(json::parse(patch)).dump(), "f");
+  if (read) return "accepted";
+  const Diagnostic& error = read.error();
+  if (error.code != Code::E0119) return std::string(code_name(error.code));
+  std::string out;
+  for (const Field& field : error.fields)
+    if (field.name != "file")
+      out += (out.empty() ? "" : " | ") + std::get<std::string>(field.value);
+  return out;
+}
+
+TEST(Evidence, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(refusal("[]"), "accepted");
+  EXPECT_EQ(refusal(R"([{"op":"add","path":"/level","value":"hardware"}])"),
+            "level | \"hardware\" | no such key");
+  EXPECT_EQ(refusal(R"([{"op":"add","path":"/rows/0/evidence","value":"hardware"}])"),
+            "rows[0].evidence | \"hardware\" | no such key");
+  EXPECT_EQ(
+      refusal(R"([{"op":"remove","path":"/date"}])"),
+      "date | nothing | an object of schema, plugin, date, device, build, tier, levels, rows");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/schema","value":2}])"),
+            "schema | 2 | an integer from 1 to 1");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/date","value":"30 Nov 2026"}])"),
+            "date | \"30 Nov 2026\" | a date such as 2026-11-30");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/device/arch","value":"sm_91"}])"),
+            "device.arch | \"sm_91\" | a device that dsakit knows");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/build/sources","value":"abc"}])"),
+            "build.sources | \"abc\" | sha256: and 64 digits 0-9 a-f");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/tier","value":"some"}])"),
+            "tier | \"some\" | reduced or full");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows/0/levels/1/level","value":3}])"),
+            "rows[0].levels | levels out of order | each level once, ascending");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows/0/levels/1/checks","value":0}])"),
+            "rows[0].levels[1].checks | 0 | an integer from 1 to 1048576");
+  EXPECT_EQ(
+      refusal(R"([{"op":"replace","path":"/rows/0/worst_error/out/of_allowed","value":1.5}])"),
+      "rows[0].worst_error.out.of_allowed | 1.5 | a number from 0 to 1");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows/1/row","value":"a"}])"),
+            "rows[1].row | \"a\" | each row once");
+  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows","value":{}}])"),
+            "rows | {} | a list of at most 256");
+  EXPECT_EQ(parse_evidence("{\"a\":1,\"a\":1}", "f").error().code, Code::E0106);
+}
+
+TEST(Evidence, ARowIsWhatItServesAndProvides) {
+  const Manifest before = built();
+  const auto digest = [](const Manifest& manifest) {
+    return row_digest(manifest, manifest.rows.front());
+  };
+  EXPECT_NE(row_digest(before, before.rows[0]), row_digest(before, before.rows[1]));
+  for (const char* changed : {R"([{"op":"replace","path":"/rows/0/where/heads/max","value":65}])",
+                              R"([{"op":"add","path":"/rows/0/where/topk","value":{"max":1}}])",
+                              R"([{"op":"replace","path":"/common/arch","value":["sm_90"]}])",
+                              R"([{"op":"add","path":"/rows/0/provides/page_size","value":64}])"})
+    EXPECT_NE(digest(built(changed)), digest(before)) << changed;
+  for (const char* same : {R"([{"op":"replace","path":"/rows/0/rank","value":6}])",
+                           R"([{"op":"add","path":"/rows/0/note","value":"said otherwise"}])",
+                           R"([{"op":"replace","path":"/rows/1/where/heads/max","value":256}])",
+                           R"([{"op":"remove","path":"/common/platform"},
+            {"op":"add","path":"/rows/0/where/platform","value":["cuda"]}])"})
+    EXPECT_EQ(digest(built(same)), digest(before)) << same;
+}
+
+TEST(Levels, ARunProvesTheRowsThatRan) {
+  EXPECT_EQ(levels(built(), {}), kCompiled);
+  EXPECT_EQ(levels(built(), {record()}), kHopper);
+  EvidenceRecord one = record();
+  one.rows.pop_back();
+  EXPECT_EQ(levels(built(), {one}),
+            "a: hardware compiled compiled; b: compiled compiled compiled; ");
+}
+
+TEST(Levels, CodeThatRanOnAnotherDeviceIsEmulated) {
+  EXPECT_EQ(levels(built(), {record("sm_100")}),
+            "a: compiled hardware emulated; b: compiled hardware emulated; ");
+  EXPECT_EQ(levels(built(), {record("sm_103"), record("sm_100"), record()}),
+            "a: hardware hardware hardware; b: hardware hardware hardware; ");
+}
+
+TEST(Levels, AChangedRowFallsAlone) {
+  const Manifest changed =
+      built(R"([{"op":"replace","path":"/rows/0/where/heads/max","value":65}])");
+  EXPECT_EQ(levels(changed, {record()}),
+            "a: compiled compiled compiled; b: hardware compiled compiled; ");
+  EXPECT_EQ(stale_rows(record(), changed), std::vector<std::string>{"a"});
+  EXPECT_EQ(stale_rows(record(), built()), std::vector<std::string>{});
+}
+
+TEST(Levels, OtherCodeFallsBack) {
+  const auto with = [](const char* key, const std::string& value) {
+    return built(
+        fmt::format(R"([{{"op":"add","path":"/build/{}","value":"{}"}}])", key, value).c_str());
+  };
+  for (const Manifest& other : {with("sources", sha256("others")), with("sources", ""),
+                                with("toolkit", "GNU 13.1.0, NVIDIA 13.0.88"),
+                                with("toolkit", "GNU 12.2.0"), with("sanitizer", "address")}) {
+    EXPECT_EQ(levels(other, {record()}), kCompiled);
+    EXPECT_TRUE(why_stale(record(), other));
+  }
+  for (const Manifest& same : {with("toolkit", "GNU 12.4.0, NVIDIA 13.1.2"), with("commit", "fed")})
+    EXPECT_EQ(levels(same, {record()}), kHopper);
+}
+
+TEST(Levels, WithoutNumericsNothingIsProven) {
+  EvidenceRecord weak = record();
+  weak.rows[0].levels.pop_back();                          // level 3 alone
+  weak.rows[1].levels.erase(weak.rows[1].levels.begin());  // level 4 alone
+  EXPECT_EQ(levels(built(), {weak}), kCompiled);
+}
+
+TEST(Levels, NoRecordReachesBeyondItsCode) {
+  const Manifest narrow = built(R"([{"op":"replace","path":"/build/targets","value":["sm_90a"]}])");
+  EXPECT_EQ(levels(narrow, {record("sm_100")}),
+            "a: compiled declared declared; b: compiled declared declared; ");
+}
+
+}  // namespace
+}  // namespace dsakit
