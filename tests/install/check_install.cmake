@@ -82,6 +82,25 @@ expect("PASS")
 step("conform by name" ${dsakit} conform ${dropped}/libdsakit_acme.toy.so --level 0-2 --format json)
 expect("\"verdict\":\"conforms\"")
 
+# What the kit found reaches the next build, for the rows that ran, and goes when the code changes.
+set(toy ${WORK}/toy_backend/build/lib/dsakit/plugins/libdsakit_acme.toy.so)
+function(expect_evidence when bf16)
+  step("build the toy again (${when})" ${CMAKE_COMMAND} --build ${WORK}/toy_backend/build)
+  step("inspect the toy" ${dsakit} inspect ${toy} --format json)
+  expect("\"evidence\":{\"bf16\":{\"cpu\":\"${bf16}\"},\"int8\":{\"cpu\":\"compiled\"}}")
+endfunction()
+expect_evidence("without a record" compiled)
+step("record" ${dsakit} conform ${toy} --level 3-4 --evidence ${WORK}/toy_backend/evidence)
+expect_evidence("with a record" hardware)
+file(APPEND ${WORK}/toy_backend/plugin.cpp "// A remark.\n")
+expect_evidence("with a remark" hardware)
+step("test the record" ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/toy_backend/build -R evidence --no-tests=error)
+expect("100% tests passed, 0 tests failed out of 1")
+file(APPEND ${WORK}/toy_backend/plugin.cpp "static_assert(true);\n")
+expect_evidence("with other code" compiled)
+step("test the stale record" ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/toy_backend/build -R evidence --no-tests=error)
+expect("Skipped")
+
 # A manifest with a mistake stops the build of the plugin and says where.
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/plugin --target dsakit_plugin_acme.wrong
                 RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
