@@ -58,6 +58,13 @@ void CatalogBuilder::set_aside(CatalogEntry entry, Diagnostic reason) {
 void CatalogBuilder::take_manifest(CatalogEntry entry, const std::string& json) {
   auto parsed = parse_manifest(json, entry.file, ManifestKind::built);
   if (!parsed) return set_aside(std::move(entry), std::move(parsed.error()));
+  // Without code there is nothing that could have run: every row is `declared`, whatever the file
+  // says.
+  if (Manifest& manifest = parsed->manifest; !entry.plugin && !manifest.build.evidence.empty()) {
+    manifest.build.evidence.clear();
+    manifest.json = canonical_manifest(manifest);
+    manifest.json.pop_back();
+  }
   entry.manifest = std::make_shared<const Manifest>(std::move(parsed->manifest));
   entry.diagnostics = std::move(parsed->warnings);
   catalog_->entries_.push_back(std::move(entry));

@@ -228,6 +228,19 @@ TEST_F(PluginCatalog, AMissingFolderOfManifestsIsAnError) {
   EXPECT_EQ(catalog.error().code, Code::E0101);
 }
 
+TEST_F(PluginCatalog, OnlyAPluginHasEvidence) {
+  std::string manifest = small_manifest("a");
+  manifest.insert(manifest.find('{') + 1, R"("build":{"evidence":{"only":{"sm_90":"hardware"}}},)");
+  plugin("one/libdsakit_a.so", manifest);
+  const auto plugins = open({"one"});
+  ASSERT_NE(plugins->find("a"), nullptr);
+  EXPECT_EQ(plugins->find("a")->manifest->build.evidence.size(), 1U);
+  const auto texts = Catalog::from_texts({{"a.json", manifest}}, "t");
+  ASSERT_NE(texts->find("a"), nullptr);
+  EXPECT_TRUE(texts->find("a")->manifest->build.evidence.empty());
+  EXPECT_EQ(texts->find("a")->manifest->json.find("hardware"), std::string::npos);
+}
+
 TEST_F(PluginCatalog, TextsMakeACatalogueToo) {
   const auto catalog =
       Catalog::from_texts({{"a.json", small_manifest("a")}, {"b.json", small_manifest("a")}}, "t");

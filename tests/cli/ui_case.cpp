@@ -140,6 +140,8 @@ void make_ui_plugins(const fs::path& folder) {
          {.manifest = read_file(fs::path(DSAKIT_TESTS_DIR) / "cli/data/tiny_cpu.json"),
           .needed = {"libstdc++.so.6", "libc.so.6"},
           .soname = "libdsakit_tiny_cpu.so"});
+  plugin("proven/libdsakit_proven.so",
+         {.manifest = read_file(fs::path(DSAKIT_TESTS_DIR) / "cli/data/evidence/proven.json")});
   plugin("second/libdsakit_flashmla_kv.so", {.manifest = small_manifest("flashmla_kv", "sm_100")});
   plugin("second/libdsakit_tiny_cpu.so",
          {.manifest = read_file(fs::path(DSAKIT_TESTS_DIR) / "cli/data/tiny_cpu.json"),
