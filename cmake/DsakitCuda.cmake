@@ -2,7 +2,12 @@
 #
 # dsakit_cuda_sources(<target> <architectures>)   flags of a target's .cu files: strict warnings, no spills, code for
 #                                                 exactly these architectures (90a 120f …)
-option(DSAKIT_CUDA "Build the CUDA kernels if a toolkit is found" OFF)
+# Sanitized builds leave the kernels out unless they are asked for.
+set(dsakit_cuda_default ON)
+if(DSAKIT_SANITIZE)
+  set(dsakit_cuda_default OFF)
+endif()
+option(DSAKIT_CUDA "Build the CUDA kernels if a toolkit is found" ${dsakit_cuda_default})
 set(DSAKIT_CUDA_MINIMUM 12.8)
 set(DSAKIT_HAVE_CUDA OFF)
 

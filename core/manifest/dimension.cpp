@@ -1,10 +1,12 @@
 #include "manifest/dimension.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "dsakit/kv_layout.hpp"
+#include "manifest/known_tokens.hpp"
 
 namespace dsakit {
 namespace {
@@ -16,7 +18,8 @@ struct Builtin {
   DimType type;
   std::string_view neutral;
   int flags;
-  std::string_view doc;
+  std::string_view doc;         // {} stands for the known tokens
+  std::string_view known = "";  // tokens that dsakit gives a meaning to: "a, b"
 };
 
 // The one list of built-in dimensions. Neutral values: a token as written, an int as digits, "{}"
@@ -27,8 +30,8 @@ constexpr Builtin kBuiltins[] = {
     {"phase", DimType::token, "", 0, "prefill, decode, or mtp (target-verify and draft-extend)"},
     {"model_family", DimType::token, "", 0, "family of the model, such as deepseek_v32"},
     {"kv_dtype", DimType::token, "", kShared | kSettable, "element type of the KV cache"},
-    {"kv_scale", DimType::token, "any", kShared | kSettable,
-     "scales that the engine may write: any, pow2_fp32, ue8m0"},
+    {"kv_scale", DimType::token, "any", kShared | kSettable, "scales that the engine may write: {}",
+     "any, pow2_fp32, ue8m0"},
     {"page_size", DimType::integer, "", kShared | kSettable, "tokens a page of the KV cache"},
     {"heads", DimType::integer, "", 0, "query heads a rank"},
     {"topk", DimType::integer, "", 0, "width of the index row handed to run"},
@@ -37,20 +40,22 @@ constexpr Builtin kBuiltins[] = {
     {"index_kpool", DimType::integer, "1", kShared,
      "neighbouring keys that one index of the indexer stands for"},
     {"index_mode", DimType::token, "physical", kSettable,
-     "physical (slot ids) or ragged (indptr and list)"},
+     "physical (slot ids) or ragged (indptr and list)", "physical, ragged"},
     {"invalid_index", DimType::token, "any_out_of_range", kSettable,
-     "indices that mean no token: any_out_of_range, minus1_only, none"},
-    {"q_dtype", DimType::token, "bf16", kSettable, "element type of the queries"},
-    {"out_dtype", DimType::token, "bf16", kSettable, "element type of the output"},
-    {"lse", DimType::token, "natural", kSettable,
-     "base of the returned log-sum-exp: natural, log2, none"},
+     "indices that mean no token: {}", "any_out_of_range, minus1_only, none"},
+    {"q_dtype", DimType::token, "bf16", kSettable, "element type of the queries",
+     "bf16, fp16, fp32, fp8_e4m3"},
+    {"out_dtype", DimType::token, "bf16", kSettable, "element type of the output",
+     "bf16, fp16, fp32, fp8_e4m3"},
+    {"lse", DimType::token, "natural", kSettable, "base of the returned log-sum-exp: {}",
+     "natural, log2, none"},
     {"lse_sink", DimType::token, "excluded", kSettable,
-     "whether the attention sink counts in the LSE: excluded, included"},
-    {"lse_empty", DimType::token, "plus_inf", kSettable,
-     "LSE of a row without valid tokens: plus_inf, minus_large"},
-    {"compute", DimType::token, "exact", kSettable, "arithmetic of the products: exact, fp8"},
-    {"features", DimType::set, "{}", kSettable,
-     "what the engine uses: hisparse, cuda_graph, attn_sink, ..."},
+     "whether the attention sink counts in the LSE: {}", "excluded, included"},
+    {"lse_empty", DimType::token, "plus_inf", kSettable, "LSE of a row without valid tokens: {}",
+     "plus_inf, minus_large"},
+    {"compute", DimType::token, "exact", kSettable, "arithmetic of the products: {}", "exact, fp8"},
+    {"features", DimType::set, "{}", kSettable, "what the engine uses: {}",
+     "hisparse, cuda_graph, attn_sink, topk_length, second_cache, max_logits, deterministic"},
     {"runtime_cuda", DimType::version, "", kOpen | kSettable, "CUDA runtime on the machine"},
     {"runtime_hip", DimType::version, "", kOpen | kSettable, "HIP runtime on the machine"},
     {"driver", DimType::version, "", kOpen | kSettable, "GPU driver on the machine"},
@@ -74,6 +79,27 @@ std::optional<Value> neutral_value(const Builtin& builtin) {
   return Value(Token(builtin.neutral));
 }
 
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> tokens;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(", "), list.size());
+    tokens.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 2, list.size()));
+  }
+  return tokens;
+}
+
+// The documentation names the first three of a long list.
+std::string doc_text(const Builtin& builtin) {
+  std::string text(builtin.doc);
+  const std::size_t place = text.find("{}");
+  if (place == std::string::npos) return text;
+  const std::vector<std::string> tokens = split(builtin.known);
+  std::string list(builtin.known);
+  if (tokens.size() > 4) list = tokens[0] + ", " + tokens[1] + ", " + tokens[2] + ", ...";
+  return text.replace(place, 2, list);
+}
+
 }  // namespace
 
 DimensionTable::DimensionTable() {
@@ -86,7 +112,7 @@ DimensionTable::DimensionTable() {
     dim.shared = (builtin.flags & kShared) != 0;
     dim.settable = (builtin.flags & kSettable) != 0;
     if (builtin.name == kPhaseDim) dim.values.assign(kPhaseNames.begin(), kPhaseNames.end());
-    dim.doc = builtin.doc;
+    dim.doc = doc_text(builtin);
     dims_.push_back(std::move(dim));
   }
   builtin_ = size();
@@ -121,6 +147,12 @@ const DimensionTable& builtin_dimensions() {
 
 std::span<const std::string_view> reserved_request_keys() {
   return kReservedKeys;
+}
+
+std::vector<std::string> known_tokens(std::string_view dim) {
+  for (const Builtin& builtin : kBuiltins)
+    if (builtin.name == dim) return split(builtin.known);
+  return {};
 }
 
 std::string_view resolve_alias(std::string_view token) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dsakit/kv_layout.hpp"
+#include "manifest/known_tokens.hpp"
 #include "sdk/conformance/space.hpp"
 
 namespace dsakit::conformance {
@@ -18,21 +19,10 @@ void add_number(std::vector<Value>& to, std::int64_t value) {
 // Tokens that kernels may know, so that an unlisted one is not refused for its name alone; and one
 // that nobody knows.
 std::vector<std::string> foreign_tokens(const Dimension& dim) {
-  if (dim.name == "q_dtype" || dim.name == "out_dtype")
-    return {"bf16", "fp16", "fp32", "fp8_e4m3", "conformance.unknown"};
-  if (dim.name == "index_mode") return {"physical", "ragged"};
-  if (dim.name == "lse") return {"natural", "log2", "none"};
-  if (dim.name == "lse_sink") return {"excluded", "included"};
-  if (dim.name == "lse_empty") return {"plus_inf", "minus_large"};
-  if (dim.name == "compute") return {"exact", "fp8", "conformance.unknown"};
-  if (dim.name == "kv_scale") return {"any", "pow2_fp32", "ue8m0"};
-  if (dim.name == "invalid_index") return {"any_out_of_range", "minus1_only", "none"};
-  return {"conformance.unknown"};
+  std::vector<std::string> tokens = known_tokens(dim.name);
+  tokens.emplace_back("conformance.unknown");
+  return tokens;
 }
-
-constexpr const char* kForeignFeatures[] = {"attn_sink",          "topk_length",   "second_cache",
-                                            "max_logits",         "deterministic", "cuda_graph",
-                                            "conformance.unknown"};
 
 void integer_edges(const Predicate& p, bool inside, std::vector<Value>& to) {
   const std::int64_t step = p.multiple_of.value_or(1);
@@ -84,7 +74,7 @@ std::vector<Value> RowSpace::outer_candidates(const Dimension& dim) const {
   if (dim.type == DimType::token && dim.values.empty())
     for (const std::string& token : foreign_tokens(dim)) candidates.emplace_back(token);
   if (dim.type == DimType::set)
-    for (const char* feature : kForeignFeatures) candidates.emplace_back(Set{feature});
+    for (const std::string& feature : foreign_tokens(dim)) candidates.emplace_back(Set{feature});
   for (const Predicate* p : predicates(dim.name)) {
     if (p->kind == Predicate::Kind::integer) integer_edges(*p, false, candidates);
     // A row that needs features is not served without them.
@@ -121,9 +111,14 @@ bool RowSpace::apply(const Step& step, Description& d) const {
       d.*field = std::get<Token>(step.value);
       return true;
     }
-  if (step.dim == "index_mode") d.ragged = std::get<Token>(step.value) == "ragged";
-  if (step.dim == "features") d.features = std::get<Set>(step.value);
-  return step.dim == "index_mode" || step.dim == "features";
+  if (step.dim == "index_mode") {
+    const Token& mode = std::get<Token>(step.value);
+    d.ragged = mode == "ragged";
+    return d.ragged || mode == "physical";
+  }
+  if (step.dim != "features") return false;
+  d.features = std::get<Set>(step.value);
+  return true;
 }
 
 std::vector<Step> RowSpace::corners() const {

@@ -117,6 +117,66 @@ TEST(Report, NamesItsChecksInJson) {
             static_cast<int>(report->results.size()));
 }
 
+CheckResult result_of(const char* name, const char* row, int level) {
+  CheckResult result;
+  result.name = name;
+  result.row = row;
+  result.level = level;
+  return result;
+}
+
+Report mixed_report() {
+  Report report;
+  report.id = "acme";
+  report.version = "1.0.0";
+  CheckResult passed = result_of("static.lint", "", 0);
+  passed.milliseconds = 1500;
+  CheckResult skipped = result_of("numerics.basic", "row", 4);
+  skipped.result = Result::skip;
+  skipped.reason = "no \"device\" <here> & now";
+  skipped.lacks_device = true;
+  report.results = {passed, skipped};
+  return report;
+}
+
+TEST(Report, WithoutADeviceNothingIsDecided) {
+  Report report = mixed_report();
+  EXPECT_TRUE(report.undecided());
+  EXPECT_FALSE(report.conforms());
+  EXPECT_NE(report_text(report).find("1 need a device that is not here"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(report_json(report))["verdict"], "undecided");
+  report.results[1].lacks_device = false;
+  EXPECT_TRUE(report.conforms()) << "other skips do not count";
+  report.results[1].lacks_device = true;
+  report.results[0].result = Result::fail;
+  EXPECT_FALSE(report.undecided()) << "a check that failed decides";
+}
+
+TEST(Report, AsJUnit) {
+  Report report = mixed_report();
+  CheckResult failed = result_of("runtime.graph", "row", 5);
+  failed.result = Result::fail;
+  failed.reason = "two\nlines \x01";
+  report.results.push_back(failed);
+  EXPECT_EQ(report_junit(report), R"(<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="acme 1.0.0" tests="3" failures="1" errors="0" skipped="1">
+  <testsuite name="L0" tests="1" failures="0" errors="0" skipped="0" time="1.500">
+    <testcase classname="acme" name="static.lint" time="1.500"/>
+  </testsuite>
+  <testsuite name="L4" tests="1" failures="0" errors="0" skipped="1" time="0.000">
+    <testcase classname="acme.row" name="numerics.basic" time="0.000">
+      <skipped message="no &quot;device&quot; &lt;here> &amp; now"/>
+    </testcase>
+  </testsuite>
+  <testsuite name="L5" tests="1" failures="1" errors="0" skipped="0" time="0.000">
+    <testcase classname="acme.row" name="runtime.graph" time="0.000">
+      <failure message="two&#10;lines ?"/>
+    </testcase>
+  </testsuite>
+</testsuites>
+)");
+}
+
 TEST(Report, OneCheckAndOneRow) {
   JudgeOptions options;
   options.check = "numerics.basic";

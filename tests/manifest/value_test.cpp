@@ -1,10 +1,13 @@
 #include "manifest/value.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "manifest/dimension.hpp"
+#include "manifest/known_tokens.hpp"
 #include "manifest/schema.hpp"
 
 namespace dsakit {
@@ -119,6 +122,24 @@ TEST(Dimensions, BuiltInTableHasTheNeutralValuesOfTheDesign) {
   EXPECT_EQ(neutral("features"), "[]");
   EXPECT_EQ(table.size(), 24);
   EXPECT_EQ(table.find("kv_layout"), -1);
+}
+
+TEST(Dimensions, KnownTokensHoldTheNeutralOneAndAreInTheText) {
+  const DimensionTable& dims = builtin_dimensions();
+  for (int i = 0; i < dims.size(); ++i) {
+    const Dimension& dim = dims.at(i);
+    EXPECT_EQ(dim.doc.find("{}"), std::string::npos) << dim.name;
+    const std::vector<std::string> known = known_tokens(dim.name);
+    if (known.empty() || dim.type != DimType::token) continue;
+    ASSERT_TRUE(dim.neutral) << dim.name;
+    EXPECT_EQ(std::ranges::count(known, std::get<Token>(*dim.neutral)), 1) << dim.name;
+  }
+  EXPECT_EQ(known_tokens("lse"), (std::vector<std::string>{"natural", "log2", "none"}));
+  EXPECT_EQ(dims.at(dims.find("compute")).doc, "arithmetic of the products: exact, fp8");
+  EXPECT_EQ(dims.at(dims.find("features")).doc,
+            "what the engine uses: hisparse, cuda_graph, attn_sink, ...");
+  EXPECT_TRUE(known_tokens("heads").empty());
+  EXPECT_TRUE(known_tokens("acme.tile").empty());
 }
 
 TEST(Dimensions, DeclareRefusesBuiltInNamesAndContradictions) {

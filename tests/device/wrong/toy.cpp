@@ -74,7 +74,7 @@ class Toy {
       return bad;
     if (view.tokens == 0) return DSAKIT_RC_OK;
     void* scratch = nullptr;
-    if (wrong("allocates")) cudaMalloc(&scratch, 1 << 22);
+    if (wrong("allocates") || wrong("leaks")) cudaMalloc(&scratch, 1 << 22);
     const int status =
         launch(describe(view, args), wrong("default_stream") ? nullptr : args.stream);
     if (wrong("waits")) cudaStreamSynchronize(static_cast<cudaStream_t>(args.stream));
