@@ -12,9 +12,11 @@ Place Devices::find(RowSpace& row) {
   const auto serves = [&](const char* name) {
     return std::ranges::find(platforms, name) != platforms.end();
   };
-  if (serves("cpu") || platforms.empty()) return {};
-  if (serves("cuda")) return find_cuda(row);
   Place place;
+  if (serves("cuda")) place = find_cuda(row);
+  if (place.gpu) return place;
+  if (serves("cpu") || platforms.empty()) return {};
+  if (!place.missing.empty()) return place;
   place.missing = fmt::format("the kit reaches no device of {}", fmt::join(platforms, ", "));
   return place;
 }
