@@ -137,6 +137,39 @@ TEST(Evidence, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(parse_evidence("{\"a\":1,\"a\":1}", "f").error().code, Code::E0106);
 }
 
+// Every value in `whole` by its JSON pointer.
+void pointers(const json& value, const std::string& at, std::vector<std::string>& out) {
+  out.push_back(at);
+  if (!value.is_structured()) return;
+  std::size_t i = 0;
+  for (const auto& [key, member] : value.items())
+    pointers(member, at + "/" + (value.is_array() ? std::to_string(i++) : key), out);
+}
+
+TEST(Evidence, AnswersWhateverStandsInItsPlaces) {
+  const json whole = json::parse(evidence_json(record()));
+  std::vector<std::string> places;
+  pointers(whole, "", places);
+  ASSERT_GT(places.size(), 60U);
+  int refused = 0;
+  for (const std::string& place : places) {
+    for (const char* value :
+         {"null", "true", "-1", "1e300", "\"\"", "[null]", "{}", "[[[[[[[[[1]]]]]]]]]"}) {
+      json changed = whole;
+      changed[json::json_pointer(place)] = json::parse(value);
+      const auto read = parse_evidence(changed.dump(), "f");
+      if (!read) ++refused;
+      if (read) {
+        EXPECT_TRUE(parse_evidence(evidence_json(*read), "f")) << place << " " << value;
+      }
+    }
+  }
+  EXPECT_GT(refused, 400);
+  const std::string text = evidence_json(record());
+  for (std::size_t size = 0; size + 2 < text.size(); size += 7)
+    EXPECT_FALSE(parse_evidence(text.substr(0, size), "f")) << size;
+}
+
 TEST(Evidence, ARowIsWhatItServesAndProvides) {
   const Manifest before = built();
   const auto digest = [](const Manifest& manifest) {
