@@ -27,7 +27,6 @@ test_only='
 clang
 libclang-rt-@-dev
 patch
-patch
 '
 
 tests=0

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 using Ordered = nlohmann::ordered_json;
 
-constexpr int kSchema = 1;
+constexpr int kRecordSchema = 1;
 constexpr std::size_t kMostItems = 256;
 constexpr JsonLimits kLimits{.max_bytes = 256 * 1024, .integers_only = false};
 
@@ -199,7 +199,7 @@ EvidenceRecord read_record(Reader& in, const json& root) {
   EvidenceRecord out;
   if (!in.keys(root, "", {"schema", "plugin", "date", "device", "build", "tier", "levels", "rows"}))
     return out;
-  in.number(root["schema"], "schema", kSchema, kSchema);
+  in.number(root["schema"], "schema", kRecordSchema, kRecordSchema);
   out.plugin = in.word(root["plugin"], "plugin");
   out.date = in.text(root["date"], "date");
   if (!is_date(out.date)) in.fail("date", json_excerpt(root["date"]), "a date such as 2026-11-30");
@@ -280,7 +280,7 @@ std::string evidence_json(const EvidenceRecord& record) {
   if (!record.build.commit.empty()) build["commit"] = record.build.commit;
   Ordered rows = Ordered::array();
   for (const RowEvidence& row : record.rows) rows.push_back(row_json(row));
-  const Ordered out{{"schema", kSchema},
+  const Ordered out{{"schema", kRecordSchema},
                     {"plugin", record.plugin},
                     {"date", record.date},
                     {"device", std::move(device)},

@@ -6,7 +6,7 @@ foreach(wrong right minus_one tail length_ignored lse_base sink_in_lse duplicate
   dsakit_add_plugin(toy_${wrong} MANIFEST ${CMAKE_CURRENT_BINARY_DIR}/conformance/${wrong}/manifest.json
                     SOURCES conformance/wrong/toy.cpp OUTPUT_DIRECTORY ${DSAKIT_TOY_DIR} NO_INSTALL)
   target_compile_definitions(dsakit_plugin_toy_${wrong} PRIVATE TOY_WRONG="${wrong}")
-  target_compile_options(dsakit_plugin_toy_${wrong} PRIVATE -O2)  # most of the test's time is spent in toys
+  dsakit_numeric(dsakit_plugin_toy_${wrong})  # most of the test's time is spent in toys
   list(APPEND toy_targets dsakit_plugin_toy_${wrong})
 endforeach()
 

@@ -12,10 +12,13 @@ foreach(variant correct no_device refuses no_memory create_throws odd_number no_
 endforeach()
 
 set(run_definitions CPU_PLUGIN_DIR="$<TARGET_FILE_DIR:dsakit_plugin_cpu>" RUN_VARIANT_DIR="${DSAKIT_RUN_VARIANT_DIR}")
-dsakit_test(host DEPS dsakit dsakit_host Threads::Threads THREADED
-            DEFINITIONS DSAKIT_PROGRAM="$<TARGET_FILE:dsakit_program>" ${run_definitions})
+dsakit_test(host DEPS dsakit dsakit_host Threads::Threads THREADED DEFINITIONS ${run_definitions})
 target_sources(host_test PRIVATE support/fake_plugin.cpp host/run_case.cpp)
-add_dependencies(host_test dsakit_program dsakit_plugin_cpu ${run_variant_targets})
+add_dependencies(host_test dsakit_plugin_cpu ${run_variant_targets})
+
+dsakit_test(host/parity DEPS dsakit dsakit_manifest DEFINITIONS DSAKIT_PROGRAM="$<TARGET_FILE:dsakit_program>")
+target_sources(host_parity_test PRIVATE support/fake_plugin.cpp)
+add_dependencies(host_parity_test dsakit_program)
 
 # Sanitizers replace malloc themselves.
 if(NOT DSAKIT_SANITIZE)

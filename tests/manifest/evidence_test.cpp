@@ -91,7 +91,7 @@ TEST(Evidence, IsReadAsItIsWritten) {
 }
 
 // "path | found | allowed" of the refusal of a record into which `patch` (RFC 6902) was worked.
-std::string refusal(const char* patch) {
+std::string record_refusal(const char* patch) {
   const auto read =
       parse_evidence(json::parse(evidence_json(record())).patch(json::parse(patch)).dump(), "f");
   if (read) return "accepted";
@@ -105,34 +105,34 @@ std::string refusal(const char* patch) {
 }
 
 TEST(Evidence, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(refusal("[]"), "accepted");
-  EXPECT_EQ(refusal(R"([{"op":"add","path":"/level","value":"hardware"}])"),
+  EXPECT_EQ(record_refusal("[]"), "accepted");
+  EXPECT_EQ(record_refusal(R"([{"op":"add","path":"/level","value":"hardware"}])"),
             "level | \"hardware\" | no such key");
-  EXPECT_EQ(refusal(R"([{"op":"add","path":"/rows/0/evidence","value":"hardware"}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"add","path":"/rows/0/evidence","value":"hardware"}])"),
             "rows[0].evidence | \"hardware\" | no such key");
   EXPECT_EQ(
-      refusal(R"([{"op":"remove","path":"/date"}])"),
+      record_refusal(R"([{"op":"remove","path":"/date"}])"),
       "date | nothing | an object of schema, plugin, date, device, build, tier, levels, rows");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/schema","value":2}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/schema","value":2}])"),
             "schema | 2 | an integer from 1 to 1");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/date","value":"30 Nov 2026"}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/date","value":"30 Nov 2026"}])"),
             "date | \"30 Nov 2026\" | a date such as 2026-11-30");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/device/arch","value":"sm_91"}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/device/arch","value":"sm_91"}])"),
             "device.arch | \"sm_91\" | a device that dsakit knows");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/build/sources","value":"abc"}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/build/sources","value":"abc"}])"),
             "build.sources | \"abc\" | sha256: and 64 digits 0-9 a-f");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/tier","value":"some"}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/tier","value":"some"}])"),
             "tier | \"some\" | reduced or full");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows/0/levels/1/level","value":3}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/rows/0/levels/1/level","value":3}])"),
             "rows[0].levels | levels out of order | each level once, ascending");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows/0/levels/1/checks","value":0}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/rows/0/levels/1/checks","value":0}])"),
             "rows[0].levels[1].checks | 0 | an integer from 1 to 1048576");
-  EXPECT_EQ(
-      refusal(R"([{"op":"replace","path":"/rows/0/worst_error/out/of_allowed","value":1.5}])"),
-      "rows[0].worst_error.out.of_allowed | 1.5 | a number from 0 to 1");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows/1/row","value":"a"}])"),
+  EXPECT_EQ(record_refusal(
+                R"([{"op":"replace","path":"/rows/0/worst_error/out/of_allowed","value":1.5}])"),
+            "rows[0].worst_error.out.of_allowed | 1.5 | a number from 0 to 1");
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/rows/1/row","value":"a"}])"),
             "rows[1].row | \"a\" | each row once");
-  EXPECT_EQ(refusal(R"([{"op":"replace","path":"/rows","value":{}}])"),
+  EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/rows","value":{}}])"),
             "rows | {} | a list of at most 256");
   EXPECT_EQ(parse_evidence("{\"a\":1,\"a\":1}", "f").error().code, Code::E0106);
 }

@@ -13,9 +13,9 @@ endif()
 if(TARGET dsakit_solver)
   set(property_divisor 1)
   if(DSAKIT_SANITIZE)
-    set(property_divisor 50)
+    set(property_divisor 150)
   endif()
-  dsakit_test(property THREADED DEPS dsakit_oracle dsakit_solver Threads::Threads
+  dsakit_test(property DEPS dsakit_oracle dsakit_solver Threads::Threads
               DEFINITIONS DSAKIT_PROPERTY_DIVISOR=${property_divisor})
   target_sources(property_test PRIVATE property/harness.cpp property/compare.cpp property/shrink.cpp)
   if(NOT DSAKIT_SANITIZE)

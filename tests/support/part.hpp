@@ -1,5 +1,6 @@
 // How much of a long enumeration a test walks through: all of it, but every kPart-th step where
-// sanitizers make each step slow. The whole enumeration is always run by the release build.
+// sanitizers make each step slow (a prime, so that no nested loop is passed by). The release build
+// always runs the whole enumeration.
 #ifndef DSAKIT_TESTS_SUPPORT_PART_HPP
 #define DSAKIT_TESTS_SUPPORT_PART_HPP
 
@@ -8,7 +9,7 @@
 namespace dsakit::test {
 
 #ifdef DSAKIT_SANITIZED
-inline constexpr std::size_t kPart = 16;
+inline constexpr std::size_t kPart = 61;
 #else
 inline constexpr std::size_t kPart = 1;
 #endif

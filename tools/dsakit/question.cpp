@@ -31,7 +31,7 @@ Diagnostic said_twice(const std::string& key, const Origin& first, const Origin&
 }
 
 // Where a candidate's device comes from.
-struct Target {
+struct Machine {
   std::string device;
   Origin origin;
   std::string runtime_cuda, runtime_hip, driver;
@@ -75,7 +75,7 @@ class Asker {
     return base_.values.contains("arch") || std::ranges::any_of(options_.set, sets_arch);
   }
 
-  tl::expected<Request, Diagnostic> build(const Target& target) const {
+  tl::expected<Request, Diagnostic> build(const Machine& target) const {
     auto made = make_request(model_, request_options(target));
     if (!made) return made;
     Request request = merge(std::move(*made));
@@ -107,7 +107,7 @@ class Asker {
     return {};
   }
 
-  RequestOptions request_options(const Target& target) const {
+  RequestOptions request_options(const Machine& target) const {
     RequestOptions out;
     out.device = target.device;
     out.runtime_cuda = target.runtime_cuda;
@@ -194,7 +194,7 @@ class Asker {
   }
 
   // The option that says the same as --set KEY=…; nowhere if none was typed.
-  Origin said_by_option(const std::string& key, const Target& target) const {
+  Origin said_by_option(const std::string& key, const Machine& target) const {
     if (key == "arch" || key == "platform") {
       return options_.device && !target.device.empty() ? target.origin : kNowhere;
     }
@@ -246,7 +246,7 @@ class Asker {
   }
 
   // --set dim=value, spelled as the dimension's type wants it.
-  tl::expected<void, Diagnostic> assign(const std::string& assignment, const Target& target,
+  tl::expected<void, Diagnostic> assign(const std::string& assignment, const Machine& target,
                                         Request& request) const {
     const Origin origin = typed("--set", assignment);
     const std::size_t equals = assignment.find('=');
@@ -303,7 +303,7 @@ class Asker {
   Request base_;
 };
 
-Target detected_target(const DetectedDevice& device) {
+Machine detected_target(const DetectedDevice& device) {
   return {device.device,
           {fmt::format("{} device {}: {}", device.platform, device.ordinal, device.name),
            "this machine"},
@@ -312,8 +312,8 @@ Target detected_target(const DetectedDevice& device) {
           device.driver};
 }
 
-std::vector<Target> detected_targets(const Cli& cli, Question& question) {
-  std::vector<Target> targets;
+std::vector<Machine> detected_targets(const Cli& cli, Question& question) {
+  std::vector<Machine> targets;
   std::set<std::string> seen;
   for (const DetectedDevice& device : cli.surroundings().detect().devices) {
     if (!seen.insert(device.device).second) continue;
@@ -356,7 +356,7 @@ tl::expected<Question, Diagnostic> make_question(const Cli& cli, const Advisor& 
   Asker asker(cli.options, advisor);
   if (auto ready = asker.prepare(); !ready) return tl::unexpected(std::move(ready.error()));
   Question question;
-  std::vector<Target> targets;
+  std::vector<Machine> targets;
   if (cli.options.device) {
     targets.push_back({*cli.options.device, typed("--device", *cli.options.device), "", "", ""});
   } else if (asker.names_device()) {
@@ -364,7 +364,7 @@ tl::expected<Question, Diagnostic> make_question(const Cli& cli, const Advisor& 
   } else {
     targets = detected_targets(cli, question);
   }
-  for (const Target& target : targets) {
+  for (const Machine& target : targets) {
     auto request = asker.build(target);
     if (!request) return tl::unexpected(std::move(request.error()));
     question.candidates.push_back({target.device, std::move(*request)});

@@ -19,11 +19,11 @@ constexpr std::int64_t kSparePages = 2;  // never written: whoever reads them ge
 constexpr float kKeyAmplitude = conformance::kKeyAmplitude;
 constexpr float kQueryAmplitude = 2.0F / kKeyAmplitude;  // logits of deviation 2: a few dozen keys
                                                          // matter
-enum Stream : std::uint64_t {
-  kKeys = 5ULL << 60,
-  kQueries = 6ULL << 60,
-  kSinks = 7ULL << 60,
-  kPages = 8ULL << 60
+enum TokenStream : std::uint64_t {
+  kTokenKeys = 5ULL << 60,
+  kTokenQueries = 6ULL << 60,
+  kTokenSinks = 7ULL << 60,
+  kPageOrder = 8ULL << 60
 };
 
 using Status = tl::expected<void, Diagnostic>;
@@ -74,7 +74,7 @@ class Job {
     page_table_.resize(static_cast<std::size_t>(pages * shape_.batch));
     std::iota(page_table_.begin(), page_table_.end(), 0);
     std::vector<float> keys(page_table_.size());
-    make_values(shape_.seed, kPages, keys, 1.0F);
+    make_values(shape_.seed, kPageOrder, keys, 1.0F);
     std::ranges::sort(page_table_, {}, [&](std::int64_t page) {
       return std::pair(keys[static_cast<std::size_t>(page)], page);
     });
@@ -98,7 +98,8 @@ class Job {
       std::vector<std::uint16_t> rows(slots.size() * width);
       for (std::size_t i = 0; i < slots.size(); ++i) {
         const std::int64_t token = sequence * most_tokens_ + length_ + static_cast<std::int64_t>(i);
-        make_values(shape_.seed, kKeys + static_cast<std::uint64_t>(token), values, kKeyAmplitude);
+        make_values(shape_.seed, kTokenKeys + static_cast<std::uint64_t>(token), values,
+                    kKeyAmplitude);
         std::ranges::transform(values, rows.begin() + static_cast<std::ptrdiff_t>(i * width),
                                kvcache::bf16_encode);
       }
@@ -118,7 +119,7 @@ class Job {
     PhaseReport& phase = report_.phases.emplace_back();
     const std::int64_t tokens = tokens_a_sequence(shape_, runner.phase);
     AttentionCall call(*runners_.memory, runner.attention->config(), tokens * shape_.batch);
-    make_values(shape_.seed, kSinks,
+    make_values(shape_.seed, kTokenSinks,
                 {call.sink.as<float>(), static_cast<std::size_t>(config_.heads)}, 2.0F);
     if (runner.phase == Phase::prefill) return attend(runner, call, phase, tokens);
     for (std::int64_t step = 0; step < shape_.steps; ++step) {
@@ -140,7 +141,7 @@ class Job {
     std::vector<float> values(width);
     for (std::int64_t t = 0; t < call.tokens(); ++t) {
       const std::int64_t token = t / tokens * most_tokens_ + length_ - tokens + t % tokens;
-      make_values(shape_.seed, kQueries + static_cast<std::uint64_t>(token), values,
+      make_values(shape_.seed, kTokenQueries + static_cast<std::uint64_t>(token), values,
                   kQueryAmplitude);
       call.set_query(t, values);
     }

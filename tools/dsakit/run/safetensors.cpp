@@ -47,7 +47,7 @@ tl::unexpected<Diagnostic> malformed(const std::string& file, std::string reason
       Diagnostic(Code::E0801).with("file", file).with("reason", std::move(reason)));
 }
 
-tl::unexpected<Diagnostic> unreadable(const std::string& file, std::string reason) {
+tl::unexpected<Diagnostic> not_read(const std::string& file, std::string reason) {
   return tl::make_unexpected(
       Diagnostic(Code::E0101).with("file", file).with("reason", std::move(reason)));
 }
@@ -128,9 +128,9 @@ tl::expected<TensorFile, Diagnostic> TensorFile::open(const std::string& file) {
   std::error_code error;
   const std::uint64_t size =
       std::filesystem::is_regular_file(file, error) ? std::filesystem::file_size(file, error) : 0;
-  if (error) return unreadable(file, error.message());
+  if (error) return not_read(file, error.message());
   std::ifstream in(file, std::ios::binary);
-  if (!in) return unreadable(file, "it cannot be opened");
+  if (!in) return not_read(file, "it cannot be opened");
   std::array<unsigned char, kLengthBytes> prefix{};
   if (!in.read(reinterpret_cast<char*>(prefix.data()), kLengthBytes))
     return malformed(file, "it is shorter than its first eight bytes");
@@ -141,7 +141,7 @@ tl::expected<TensorFile, Diagnostic> TensorFile::open(const std::string& file) {
   if (length > size - kLengthBytes) return malformed(file, "its header passes the end of the file");
   std::string header(length, '\0');
   if (!in.read(header.data(), static_cast<std::streamsize>(length)))
-    return unreadable(file, "it ended while it was read");
+    return not_read(file, "it ended while it was read");
   JsonLimits limits;
   limits.max_bytes = kMaxHeader;
   limits.max_string = kMaxString;
@@ -172,7 +172,7 @@ tl::expected<std::vector<std::byte>, Diagnostic> TensorFile::read(
   std::vector<std::byte> bytes(entry.bytes());
   in.seekg(static_cast<std::streamoff>(data_ + entry.begin));
   if (!in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
-    return unreadable(file_, "it changed while it was read");
+    return not_read(file_, "it changed while it was read");
   return bytes;
 }
 

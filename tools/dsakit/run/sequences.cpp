@@ -12,7 +12,7 @@ constexpr std::size_t kDim = indexer::kHeadDim;
 constexpr float kDrift = 0.97F;       // correlation of the index queries of neighbouring tokens
 constexpr std::int64_t kMemory = 96;  // tokens after which the correlation is small
 
-enum Stream : std::uint64_t {
+enum IndexStream : std::uint64_t {
   kIndexKeys = 1ULL << 60,
   kIndexQueries = 2ULL << 60,
   kGates = 3ULL << 60,

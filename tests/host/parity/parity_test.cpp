@@ -27,7 +27,7 @@ std::vector<std::string> requests() {
         for (const char* rest : {"", R"(,"features":["hisparse"])", R"(,"decode":"flashmla_kv")",
                                  R"(,"prefill":"trtllm","decode":"flashmla_kv","mtp":"fa3,auto")",
                                  R"(,"heads":null)"}) {
-          if (step++ % (test::kPart / 2 + 1) != 0) continue;
+          if (step++ % (test::kPart / 3 + 1) != 0) continue;
           const std::string platform = arch[0] == 's' ? "cuda" : arch[0] == 'g' ? "hip" : "cpu";
           out.push_back(R"({"platform":")" + platform + R"(","arch":")" + arch +
                         R"(","kv_dtype":")" + dtype + R"(","model_family":")" + family + "\"" +
