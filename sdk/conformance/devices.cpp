@@ -47,6 +47,7 @@ Place Devices::open(int ordinal) {
   auto device = CudaDevice::open(ordinal);
   if (device) {
     place.gpu = std::move(*device);
+    place.ordinal = ordinal;
     place.reference = CudaReference::load(*place.gpu);
   } else {
     place.missing = fmt::format("CUDA device {} cannot be used: {}", ordinal, device.error());

@@ -19,6 +19,7 @@ struct Place {
   std::shared_ptr<CudaDevice> gpu;           // null: the host
   std::shared_ptr<CudaReference> reference;  // null: the host's reference judges
   std::string missing;
+  int ordinal = -1;  // of `gpu`
 };
 
 class Devices {

@@ -46,12 +46,16 @@ std::optional<WorstError> worst_of(const Report& report, const std::string& row,
   return WorstError{worst.absolute, worst.relative, worst.of_allowed};
 }
 
-// The device that the kit ran a row on: the first that the row takes.
-const DetectedDevice* device_of(const Manifest& manifest, const Row& row,
+// The device that the kit ran a row on; null if it was none that the row takes.
+const DetectedDevice* device_of(const Report& report, const Row& row,
                                 std::span<const DetectedDevice> devices) {
+  const auto ran = std::ranges::find(report.results, row.name, &CheckResult::row);
+  const int ordinal = ran == report.results.end() ? -1 : ran->ordinal;
   const auto found = std::ranges::find_if(devices, [&](const DetectedDevice& device) {
     const KnownDevice* known = find_device(device.device);
-    return known != nullptr && row_takes(manifest, row, *known);
+    const bool used = ordinal < 0 ? device.platform == "cpu"
+                                  : device.platform == "cuda" && device.ordinal == ordinal;
+    return used && known != nullptr && row_takes(*report.manifest, row, *known);
   });
   return found == devices.end() ? nullptr : &*found;
 }
@@ -94,7 +98,7 @@ tl::expected<std::vector<EvidenceRecord>, Diagnostic> evidence_of(
   std::vector<EvidenceRecord> records;
   std::map<const DetectedDevice*, std::size_t> record_of;
   for (const Row& row : manifest.rows) {
-    const DetectedDevice* device = device_of(manifest, row, devices);
+    const DetectedDevice* device = device_of(report, row, devices);
     RowEvidence evidence{row.name, row_digest(manifest, row), levels_of(report, row.name),
                          worst_of(report, row.name, &CheckResult::out),
                          worst_of(report, row.name, &CheckResult::lse)};

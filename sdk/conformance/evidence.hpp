@@ -2,7 +2,7 @@
 // that rows ran on.
 //
 // Invariants: only checks that ran and passed are in a record; a row stands in the record of the
-// device that the kit used for it, the first that it takes. Pure; any thread.
+// device that the kit used for it. Pure; any thread.
 #pragma once
 
 #include <optional>

@@ -52,6 +52,7 @@ struct Message {
   double milliseconds;
   std::uint32_t reason_bytes;
   Worst out{}, lse{};
+  int ordinal = -1;
 };
 
 void write_all(int to, const void* data, std::size_t bytes) {
@@ -82,7 +83,8 @@ class Child {
                             spent.count(),
                             static_cast<std::uint32_t>(trial.reason().size()),
                             trial.worst_out(),
-                            trial.worst_lse()};
+                            trial.worst_lse(),
+                            trial.ordinal()};
       write_all(to, &message, sizeof(message));
       write_all(to, trial.reason().data(), trial.reason().size());
       // A device that has failed once fails every call of this process.
@@ -241,7 +243,7 @@ class Judge {
         job.row < 0 ? "" : entry_.manifest->rows[static_cast<std::size_t>(job.row)].name;
     results_.push_back({job.check->name, row, job.check->level, message.result, std::move(reason),
                         message.lacks_device, message.cases, message.milliseconds, message.out,
-                        message.lse});
+                        message.lse, message.ordinal});
   }
 
   void give_up(const char* what) {

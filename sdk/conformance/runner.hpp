@@ -35,6 +35,7 @@ struct CheckResult {
   int cases = 0;
   double milliseconds = 0;
   Worst out{}, lse{};  // against float64
+  int ordinal = -1;    // of the CUDA device that it ran on; -1: the host
 };
 
 struct Report {
