@@ -13,7 +13,8 @@
 # The linked file is read back: it must hold exactly this manifest, use no static TLS and need no driver.
 # How each row is known to work is written into the built manifest: docs/evidence.md. With records, and after
 # enable_testing(), the test <id>.evidence is skipped if one is no longer about this code and fails if one is damaged.
-# Against an installed dsakit, and after enable_testing(), the test <id>.conform judges the plugin by its manifest; skipped without its device.
+# Against an installed dsakit, and after enable_testing(), the test <id>.conform judges the plugin by its manifest; it is
+# skipped where there is no device for its rows.
 include_guard(GLOBAL)
 cmake_policy(SET CMP0116 NEW)  # paths of depfiles
 include(${CMAKE_CURRENT_LIST_DIR}/DsakitEvidence.cmake)
