@@ -71,6 +71,15 @@ __device__ __forceinline__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
   return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
 }
+__device__ __forceinline__ void quad_max(float& x, float& y) {
+  float a = __shfl_xor_sync(~0u, x, 1), b = __shfl_xor_sync(~0u, y, 1);
+  x = fmaxf(x, a);
+  y = fmaxf(y, b);
+  a = __shfl_xor_sync(~0u, x, 2);
+  b = __shfl_xor_sync(~0u, y, 2);
+  x = fmaxf(x, a);
+  y = fmaxf(y, b);
+}
 __device__ __forceinline__ float quad_sum(float x) {
   x += __shfl_xor_sync(~0u, x, 1);
   return x + __shfl_xor_sync(~0u, x, 2);
@@ -95,42 +104,56 @@ __device__ inline void write_stats(const KernelArgs& args, int token, int head, 
   }
 }
 
-// One consumer warpgroup of a CTA. kWarm is for long ranges.
-template <class S, bool kWarm>
+// Keeps the compiler from carrying over what it knows about x.
+__device__ __forceinline__ void forget(int& x) {
+  asm volatile("" : "+r"(x));
+}
+
+// What the host knows of all ranges. Code is fetched cold, so that short ranges have a kernel of
+// their own: at most two blocks of a longer token each. Long ones fetch code ahead of its use.
+enum class Kind { kShort, kAny, kLong };
+
+// One consumer warpgroup of a CTA.
+template <class S, Kind kKind>
 struct Consumer {
   static constexpr int kScoreRegs = kBlock / 2;
+  static constexpr uint32_t kWarming = ~0u;
+  static constexpr bool kWarm = kKind == Kind::kLong;
   const KernelArgs& args;
   const Shared<S> shared;
   const int group;       // 0 or 1: also its stage, and its half of the columns
   const int warp, lane;  // of the warpgroup; of the warp
-  const int tile;        // of heads
-  uint32_t step = 0;     // blocks before the current unit
+  uint32_t step = 0;     // blocks before the current unit; kWarming: nothing is to be written
   uint32_t units = 0;    // units with blocks so far
-  bool warming = false;  // nothing is to be written
   RowState rows[2];      // warp * 16 + lane / 4, and eight below
 
-  __device__ Consumer(const KernelArgs& a, Shared<S> s, int head_tile)
+  __device__ Consumer(const KernelArgs& a, Shared<S> s)
       : args(a),
         shared(s),
-        group(threadIdx.x >> 7),
+        group(static_cast<int>(uniform(threadIdx.x >> 7))),
         warp((threadIdx.x >> 5) & 3),
-        lane(threadIdx.x & 31),
-        tile(head_tile) {}
+        lane(threadIdx.x & 31) {}
 
-  // Starts scores = Q * K^T of a block of this group: the group's own half of the tiles, then the
-  // other one as soon as it is there.
+  // Starts scores = Q * K^T of a block of this group with the group's own half of the tiles.
   __device__ __forceinline__ void start_scores(float (&s)[kScoreRegs], uint32_t block) const {
-    const uint32_t parity = (block / kStages) & 1;
     // Addresses through one lane: then the compiler knows that they are uniform, and the
     // descriptors of the steps cost one scalar addition each.
     const uint32_t q = uniform(smem_address(shared.q()));
     const uint32_t k = uniform(smem_address(shared.stage(group)));
-    const uint32_t own = uniform(group * 4 * S::kTile), other = 4 * S::kTile - own;
-    wait(shared.full(group, true), parity);
+    const uint32_t own = uniform(group * 4 * S::kTile);
+    wait(shared.full(group, true), (block / kStages) & 1);
     ptx::fence_proxy_async(ptx::space_shared);
     wgmma_fence();
     multiply_tiles<4, true>(s, q + own, k + own);
-    wait(shared.full(group, false), parity);
+    wgmma_commit();
+  }
+
+  // The same with the other half and the rope tile.
+  __device__ __forceinline__ void add_scores(float (&s)[kScoreRegs], uint32_t block) const {
+    const uint32_t q = uniform(smem_address(shared.q()));
+    const uint32_t k = uniform(smem_address(shared.stage(group)));
+    const uint32_t other = uniform((4 - group * 4) * S::kTile);
+    wait(shared.full(group, false), (block / kStages) & 1);
     ptx::fence_proxy_async(ptx::space_shared);
     wgmma_fence();
     multiply_tiles<4, false>(s, q + other, k + other);
@@ -188,24 +211,33 @@ struct Consumer {
     }
   }
 
-  // Scores to weights in place; factors by which the rows' older output shrinks.
+  // Scores to weights in place; factors by which the rows' older output shrinks. Several chains,
+  // because one warp a scheduler has nothing else to do meanwhile.
   __device__ __forceinline__ void softmax(float (&s)[kScoreRegs], int stage, float (&factor)[2]) {
-    const float scale = args.problem.scale * 1.4426950408889634f;
+    float scale = args.problem.scale * 1.4426950408889634f;
+    if (!(scale > 0.0f)) {
+      wgmma_wait<0>();  // see mask
 #pragma unroll
-    for (int i = 0; i < kScoreRegs; ++i) s[i] *= scale;
-    mask(s, stage);
-    float top[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-    for (int i = 0; i < kScoreRegs; ++i) top[(i >> 1) & 1] = fmaxf(top[(i >> 1) & 1], s[i]);
-    float offset[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      factor[r] = rows[r].admit(quad_max(top[r]));
-      offset[r] = rows[r].offset();
+      for (int i = 0; i < kScoreRegs; ++i) s[i] *= scale;
+      scale = 1.0f;
     }
+    mask(s, stage);
+    float top[4] = {s[0], s[1], s[2], s[3]};
+#pragma unroll
+    for (int i = 4; i < kScoreRegs; ++i) top[i & 3] = fmaxf(top[i & 3], s[i]);
+    float a = fmaxf(top[0], top[1]), b = fmaxf(top[2], top[3]);
+    quad_max(a, b);
+    factor[0] = rows[0].admit(a * scale);
+    factor[1] = rows[1].admit(b * scale);
+    if ((lane & 3) == 0) {
+      float* base = shared.row_base(group) + warp * 16 + (lane >> 2);
+      base[0] = rows[0].base;
+      base[8] = rows[1].base;
+    }
+    const float offset[2] = {rows[0].offset(), rows[1].offset()};
 #pragma unroll
     for (int i = 0; i < kScoreRegs; ++i) {
-      s[i] = exp2_approx(s[i] - offset[(i >> 1) & 1]);
+      s[i] = exp2_approx(fmaf(s[i], scale, -offset[(i >> 1) & 1]));
       rows[(i >> 1) & 1].sum += s[i];
     }
   }
@@ -220,6 +252,7 @@ struct Consumer {
       all &= word[w];
     }
     if (all == 0x0F0F0F0F) return;
+    wgmma_wait<0>();  // ptxas wants nothing in flight where a branch changes accumulators
 #pragma unroll
     for (int j = 0; j < kBlock / 8; ++j) {
       const uint32_t bits = word[j / 2] >> ((j & 1) * 16 + (lane & 2) * 4 + (lane & 1) * 2);
@@ -230,7 +263,8 @@ struct Consumer {
     }
   }
 
-  // Gives this block's weights and bases to the other group.
+  // Gives this block's weights to the other group, whose fence in receive shows them to its matrix
+  // instructions; the bases went with the softmax. Every lane arrives, for what every lane wrote.
   __device__ __forceinline__ void publish(const uint32_t (&p)[kScoreRegs / 2]) const {
     const int row = warp * 16 + (lane & 15);
     const uint32_t at = smem_address(shared.stage(group)) + 8 * S::kTile + row * 128;
@@ -240,14 +274,7 @@ struct Consumer {
       store_matrices(at + ((chunk ^ (row & 7)) << 4), p[4 * i], p[4 * i + 1], p[4 * i + 2],
                      p[4 * i + 3]);
     }
-    if ((lane & 3) == 0) {
-      float* base = shared.row_base(group) + warp * 16 + (lane >> 2);
-      base[0] = rows[0].base;
-      base[8] = rows[1].base;
-    }
-    ptx::fence_proxy_async(ptx::space_shared);
-    __syncwarp();
-    if (lane == 0) arrive(shared.weights(group));
+    arrive(shared.weights(group));
   }
 
   // Waits for the other group's block and takes over its bases; factors for older output.
@@ -263,7 +290,7 @@ struct Consumer {
   // ---- 2 results ----
 
   __device__ __forceinline__ int head(int r) const {
-    return tile * 64 + warp * 16 + (lane >> 2) + 8 * r;
+    return tile_of(args) * 64 + warp * 16 + (lane >> 2) + 8 * r;
   }
 
   // Writes this group's columns of both rows: 16 bytes a lane, after transposing 4x4 words among
@@ -316,7 +343,7 @@ struct Consumer {
   }
 
   // The token's output.
-  __device__ __forceinline__ void write_final(const float (&o)[128], const Unit& unit) const {
+  __device__ __forceinline__ void write_final(const float (&o)[128], int token) const {
     const Problem& problem = args.problem;
     const Tensors& tensors = problem.tensors;
     uint8_t* to[2];
@@ -326,17 +353,16 @@ struct Consumer {
       const int h = head(r);
       to[r] = nullptr;
       inverse[r] = 0.0f;
-      if ((kWarm && warming) || h >= problem.heads) continue;
+      if ((kWarm && step == kWarming) || h >= problem.heads) continue;
       const float sum = rows[r].sum;
       const float sink =
           tensors.sink ? tensors.sink[h * tensors.sink_head] * 1.4426950408889634f : -INFINITY;
       const float with_sink = sum + exp2_approx(sink - rows[r].offset());
       if (sum != 0.0f) inverse[r] = 1.0f / with_sink;
-      to[r] = static_cast<uint8_t*>(tensors.out) +
-              token_offset(args, tensors.out_token, unit.token) + h * tensors.out_head +
-              group * kHalf * 2;
+      to[r] = static_cast<uint8_t*>(tensors.out) + token_offset(args, tensors.out_token, token) +
+              h * tensors.out_head + group * kHalf * 2;
       if (group == 0 && (lane & 3) == 0) {
-        write_stats(args, unit.token, h, sum, with_sink, rows[r].base, rows[r].top);
+        write_stats(args, token, h, sum, with_sink, rows[r].base, rows[r].top);
       }
     }
     write_rows(o, to, args.out_aligned, [&](float low, float high, int r) {
@@ -345,7 +371,7 @@ struct Consumer {
   }
 
   // A partial: o / sum in fp16 under a power-of-two scale for each row and half, and the LSE.
-  __device__ __forceinline__ void write_partial(const float (&o)[128], const Unit& unit) const {
+  __device__ __forceinline__ void write_partial(const float (&o)[128], int64_t slot) const {
     const int heads = args.plan.head_tiles * 64;
     uint8_t* to[2];
     float factor[2];
@@ -365,13 +391,13 @@ struct Consumer {
       exponent = min(max(exponent, -100), 100);
       factor[r] = inverse * exp2_approx(static_cast<float>(-exponent));
       to[r] = nullptr;
-      if ((kWarm && warming) || h >= args.problem.heads) continue;
-      const int64_t half_at = (int64_t{unit.slot} * 2 + group) * heads + h;
+      if ((kWarm && step == kWarming) || h >= args.problem.heads) continue;
+      const int64_t half_at = (slot * 2 + group) * heads + h;
       to[r] = reinterpret_cast<uint8_t*>(args.partial + half_at * kHalf);
       if ((lane & 3) != 0) continue;
       args.partial_scale[half_at] = exp2_approx(static_cast<float>(exponent));
       if (group == 0) {
-        const int64_t at = int64_t{unit.slot} * heads + h;
+        const int64_t at = slot * heads + h;
         args.partial_lse[at] = sum == 0.0f ? -INFINITY : rows[r].base + log2f(sum);
         args.partial_max[at] = rows[r].top;
       }
@@ -391,7 +417,8 @@ struct Consumer {
       rows[r].sum = quad_sum(rows[r].sum);
       if ((lane & 3) == 0) mine[8 * r] = make_float2(rows[r].sum, rows[r].top);
     }
-    named_barrier(1, 256);
+    arrive(shared.summed());
+    wait(shared.summed(), (units - 1) & 1);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const float2 their = theirs[8 * r];
@@ -413,25 +440,28 @@ struct Consumer {
   template <int kQuarter>
   __device__ __forceinline__ void finish_quarter(int stage) const {
     wgmma_wait<3 - kQuarter>();
+    if (kQuarter == 3) {
+      arrive(shared.empty(stage, stage == group, kQuarter));
+      return;
+    }
     __syncwarp();
     if (lane == 0) arrive(shared.empty(stage, stage == group, kQuarter));
   }
 
-  // Waits for what comes first: this group's keys (true), or the other group's weights of the block
-  // before. Neither may wait behind the other, since each frees a stage. One thread looks, so that
-  // the others cost nothing meanwhile; the caller waits again, which makes the data visible.
-  __device__ __forceinline__ bool await(uint32_t block) const {
-    volatile int* first = shared.first(group, block / kStages);
+  // Waits for what comes first: keys of a half of this group's block (true), or the other group's
+  // weights of the block before. Neither may wait behind the other, since each frees a stage. One
+  // thread looks, so that the others cost nothing meanwhile; the caller waits again, which makes
+  // the data visible.
+  __device__ __forceinline__ bool await(uint32_t block, bool own) const {
+    bool keys_first = false;
     if ((threadIdx.x & 127) == 0) {
       const uint32_t keys = (block / kStages) & 1, weights = ((block - 1) / kStages) & 1;
-      bool keys_first = test(shared.full(group, true), keys);
+      keys_first = test(shared.full(group, own), keys);
       while (!keys_first && !test(shared.weights(group ^ 1), weights)) {
-        keys_first = test(shared.full(group, true), keys);
+        keys_first = test(shared.full(group, own), keys);
       }
-      *first = keys_first;
     }
-    named_barrier(2 + group, 128);
-    return *first != 0;
+    return named_any(2 + group, 128, keys_first);
   }
 
   // The first unit's Q is this group's and the other's to fetch, later ones the producer's.
@@ -465,122 +495,169 @@ struct Consumer {
     for (int i = 0; i < 128; ++i) o[i] *= factor[(i >> 1) & 1];
   }
 
-  // Attends to blocks from ... to - 1, at least one.
+  // Takes over the other group's block; its products are in flight afterwards.
+  __device__ __forceinline__ void take_other(float (&o)[128], uint32_t block, float (&factor)[2]) {
+    receive(block, factor);
+    rescale(o, factor);
+    start_other(o);
+  }
+
+  // Scores that have arrived to weights, which the other group gets too.
+  __device__ __forceinline__ void weigh(float (&s)[kScoreRegs], uint32_t (&p)[kScoreRegs / 2],
+                                        float (&factor)[2]) {
+    wgmma_pin(s);
+    softmax(s, group, factor);
+    pack(s, p);
+    publish(p);
+  }
+
+  // Attends to blocks from ... to - 1, at least one. A turn is one block of this group and the
+  // other's block before it, if that is of this unit.
   __device__ __forceinline__ void attend(float (&o)[128], uint32_t from, uint32_t to) {
     float s[kScoreRegs];
     uint32_t p[kScoreRegs / 2];
     float factor[2];
-    const bool own_first = (from & 1) == group;
-    if (own_first) {
-      start_scores(s, from);
-      wgmma_wait<0>();
-      wgmma_pin(s);
-      softmax(s, group, factor);
-      pack(s, p);
-      publish(p);
-      start_own(o, p);
-      finish(o, group);
-    }
-    uint32_t block = from + (own_first ? 2 : 1);
+    bool other = (from & 1) == group;  // the other group's block before has been taken
+    uint32_t block = from + (other ? 0 : 1);
 #pragma unroll 1
     for (; block < to; block += 2) {
-      const bool keys_first = await(block);
-      if (keys_first) {
+      bool pending = false;  // products with the other group's block are in flight
+      if (other || !await(block, true)) {
+        if (!other) {
+          take_other(o, block - 1, factor);
+          finish(o, group ^ 1);
+        }
         start_scores(s, block);
-        receive(block - 1, factor);
-        rescale(o, factor);
-        start_other(o);
-        wgmma_wait<4>();
-      } else {
-        receive(block - 1, factor);
-        rescale(o, factor);
-        start_other(o);
-        finish(o, group ^ 1);
-        start_scores(s, block);
+        add_scores(s, block);
         wgmma_wait<0>();
+      } else {
+        start_scores(s, block);
+        if (await(block, false)) {
+          add_scores(s, block);
+          take_other(o, block - 1, factor);
+          wgmma_wait<4>();
+          pending = true;
+        } else {
+          take_other(o, block - 1, factor);
+          finish(o, group ^ 1);
+          wgmma_pin(s);
+          add_scores(s, block);
+          wgmma_wait<0>();
+        }
       }
-      wgmma_pin(s);
-      softmax(s, group, factor);
-      pack(s, p);
-      publish(p);
-      if (keys_first) finish(o, group ^ 1);
+      weigh(s, p, factor);
+      if (pending) finish(o, group ^ 1);
       rescale(o, factor);
       start_own(o, p);
       finish(o, group);
+      other = false;
     }
     done_with_q();
     if (block == to) {
-      receive(block - 1, factor);
-      rescale(o, factor);
-      start_other(o);
+      take_other(o, block - 1, factor);
       finish(o, group ^ 1);
+    }
+  }
+
+  // The same for at most two blocks: each group's instructions lie in a row.
+  __device__ __forceinline__ void attend_short(float (&o)[128], uint32_t from, uint32_t to) {
+    float s[kScoreRegs];
+    uint32_t p[kScoreRegs / 2];
+    float factor[2];
+    if ((from & 1) == group) {
+      start_scores(s, from);
+      add_scores(s, from);
+      wgmma_wait<0>();
+      weigh(s, p, factor);
+      start_own(o, p);
+      finish(o, group);
+      if (to - from == 1) return;
+      take_other(o, from + 1, factor);
+      finish(o, group ^ 1);
+    } else if (to - from == 1) {
+      take_other(o, from, factor);
+      finish(o, group ^ 1);
+    } else {
+      start_scores(s, from + 1);
+      add_scores(s, from + 1);
+      take_other(o, from, factor);
+      wgmma_wait<4>();
+      weigh(s, p, factor);
+      finish(o, group ^ 1);
+      rescale(o, factor);
+      start_own(o, p);
+      finish(o, group);
     }
   }
 
   // A warming trip computes and writes nothing: it fetches the code of the results, cold after
   // other kernels, while the first keys are on their way.
-  __device__ void run(int range) {
-    UnitWalk walk(args, range);
-    Unit unit;
-    bool started = false;
+  __device__ void run() {
+    int token = first_token(args, range_of(args));
+#pragma unroll 1
     while (true) {
-      const bool more = walk.next(args, range, unit);
-      const bool first = !started && (!more || unit.count > 0);
+      const Share share = share_of(args, range_of(args), token);
+      const bool more = share.first < share.last;
+      const int count = more ? count_of(share, keys_of(args, token)) : 0;
+      const bool first = units == 0 && step != kWarming && (!more || count > 0);
       if (first) {
-        if (more) copy_q<S, 256>(args, shared, tile, unit.token, threadIdx.x);
+        if (more) copy_q<S, 256>(args, shared, tile_of(args), token, threadIdx.x);
         named_barrier(1, 256);
-        started = true;
       }
       if (!more) return;
-      warming = kWarm && first;
-#pragma unroll 1
-      do {
-        attend_and_write(unit);
-        if (!kWarm || !warming) break;
-        warming = false;
-      } while (true);
+      if (kWarm) step = first ? kWarming : step == kWarming ? 0 : step;
+      attend_and_write(token, count);
+      if (!kWarm || step != kWarming) ++token;
     }
   }
 
-  __device__ __forceinline__ void attend_and_write(const Unit& unit) {
+  __device__ __forceinline__ void attend_and_write(int& token, int count) {
     float o[128];
 #pragma unroll
     for (int i = 0; i < 128; ++i) o[i] = 0.0f;
     rows[0] = RowState{};
     rows[1] = RowState{};
-    if (unit.count > 0 && !(kWarm && warming)) {
+    if (count > 0 && !(kWarm && step == kWarming)) {
       fetch_q();
       ++units;
-      attend(o, step, step + unit.count);
+      if constexpr (kKind == Kind::kShort) {
+        attend_short(o, step, step + count);
+        done_with_q();
+      } else {
+        attend(o, step, step + count);
+      }
       join_sums();
-      step += unit.count;
+      step += count;
     }
-    if (unit.whole) {
-      write_final(o, unit);
+    forget(token);
+    const Share share = share_of(args, range_of(args), token);
+    if (kKind != Kind::kShort && share.whole) {
+      write_final(o, token);
     } else {
-      write_partial(o, unit);
+      write_partial(o, share.slot);
     }
   }
 };
 
 // ---- 4 kernel ----
 
-template <class S, bool kWarm>
+template <class S, Kind kKind>
 __global__ void __launch_bounds__(S::kThreads, 1)
     attention_kernel(const __grid_constant__ KernelArgs args) {
   extern __shared__ __align__(1024) uint8_t smem[];
   const Shared<S> shared{smem};
-  const int tile = blockIdx.x % args.plan.head_tiles;
-  const int range = blockIdx.x / args.plan.head_tiles;
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
       ptx::mbarrier_init(shared.full(i, true), 128 + 4);
       ptx::mbarrier_init(shared.full(i, false), 128);
-      for (int k = 0; k < 8; ++k) ptx::mbarrier_init(shared.empty(i, k & 1, k >> 1), 4);
-      ptx::mbarrier_init(shared.weights(i), 4);
+      for (int k = 0; k < 8; ++k) {
+        ptx::mbarrier_init(shared.empty(i, k & 1, k >> 1), (k >> 1) == 3 ? 128 : 4);
+      }
+      ptx::mbarrier_init(shared.weights(i), 128);
     }
     ptx::mbarrier_init(shared.q_full(), 128);
     ptx::mbarrier_init(shared.q_empty(), 8);
+    ptx::mbarrier_init(shared.summed(), 256);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   if (threadIdx.x < 32) named_arrive(kSetUp, 160);
@@ -589,10 +666,10 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   // cold and all else waits for it: the other way round a call takes 1.5 us more.
   if (threadIdx.x < 256) {
     raise_registers<216>();
-    Consumer<S, kWarm>(args, shared, tile).run(range);
+    Consumer<S, kKind>(args, shared).run();
   } else {
     drop_registers<72>();
-    Producer<S>(args, shared, tile).run(range);
+    Producer<S>(args, shared, tile_of(args)).run(range_of(args));
   }
 }
 

@@ -19,13 +19,27 @@ int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
 }
 
+using Kernel = void (*)(KernelArgs);
+
+template <class S>
+constexpr Kernel kKernels[] = {attention_kernel<S, Kind::kShort>, attention_kernel<S, Kind::kAny>,
+                               attention_kernel<S, Kind::kLong>};
+
 template <class S>
 cudaError_t enable() {
-  constexpr auto kAttribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
-  const cudaError_t status =
-      cudaFuncSetAttribute(attention_kernel<S, false>, kAttribute, S::kBytes);
-  if (status != cudaSuccess) return status;
-  return cudaFuncSetAttribute(attention_kernel<S, true>, kAttribute, S::kBytes);
+  for (const Kernel kernel : kKernels<S>) {
+    const cudaError_t status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kBytes);
+    if (status != cudaSuccess) return status;
+  }
+  return cudaSuccess;
+}
+
+Kind kind_of(const Plan& plan) {
+  const int shortest = plan.share * plan.grain;
+  if (shortest >= kWarmBlocks) return Kind::kLong;
+  const int longest = (plan.share + (plan.longer > 0 ? 1 : 0)) * plan.grain;
+  return longest <= 2 && longest < plan.blocks ? Kind::kShort : Kind::kAny;
 }
 
 template <class S>
@@ -35,9 +49,7 @@ cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
   config.blockDim = dim3(S::kThreads);
   config.dynamicSmemBytes = S::kBytes;
   config.stream = stream;
-  const bool warm = args.plan.share * args.plan.grain >= kWarmBlocks;
-  return cudaLaunchKernelEx(&config, warm ? attention_kernel<S, true> : attention_kernel<S, false>,
-                            args);
+  return cudaLaunchKernelEx(&config, kKernels<S>[static_cast<int>(kind_of(args.plan))], args);
 }
 
 template <int kSplit, int kAhead>

@@ -41,14 +41,14 @@ struct Producer {
   __device__ Producer(const KernelArgs& a, Shared<S> s, int head_tile)
       : args(a), shared(s), lane(threadIdx.x & 7), row((threadIdx.x - 256) >> 3), tile(head_tile) {}
 
-  // This lane's index entry of blocks b and b + 1 of a unit, -1 past the token's keys: lanes 0-15
+  // This lane's index entry of blocks b and b + 1 of a unit, -1 past its keys: lanes 0-15
   // have the warp's rows of the first, lanes 16-31 of the second, in the order (pass, row % 4).
   // A 32-bit entry is used blocks later, which hides its latency.
-  __device__ __forceinline__ int load_entries(const Unit& unit, int64_t offset, int b) const {
+  __device__ __forceinline__ int load_entries(int keys, int64_t offset, int b) const {
     const int lane32 = threadIdx.x & 31;
-    const int at = (unit.first + b + (lane32 >> 4)) * kBlock + 16 * ((lane32 >> 2) & 3) +
-                   (row & ~3) + (lane32 & 3);
-    const bool wanted = at < unit.keys;
+    const int at =
+        (b + (lane32 >> 4)) * kBlock + 16 * ((lane32 >> 2) & 3) + (row & ~3) + (lane32 & 3);
+    const bool wanted = at < keys;
     const void* indices = args.problem.tensors.indices;
     if (!args.problem.index64) {
       return wanted ? static_cast<const int32_t*>(indices)[offset + at] : -1;
@@ -57,13 +57,12 @@ struct Producer {
     return static_cast<uint64_t>(entry) < args.problem.tensors.slots ? static_cast<int>(entry) : -1;
   }
 
-  // Brings a unit's index entries into L2, a line a thread.
-  __device__ __forceinline__ void prefetch_entries(const Unit& unit, int64_t offset) const {
+  // Brings index entries from `first` to `end` into L2, a line a thread.
+  __device__ __forceinline__ void prefetch_entries(int64_t first, int64_t end) const {
     const int bytes = args.problem.index64 ? 8 : 4;
     const uint8_t* from = static_cast<const uint8_t*>(args.problem.tensors.indices);
-    const int64_t end = (offset + min(unit.keys, (unit.first + unit.count) * kBlock)) * bytes;
-    int64_t at = (offset + unit.first * kBlock) * bytes + (threadIdx.x - 256) * 128;
-    for (; at < end; at += 128 * 128) prefetch_l2(from + at);
+    int64_t at = first * bytes + (threadIdx.x - 256) * 128;
+    for (; at < end * bytes; at += 128 * 128) prefetch_l2(from + at);
   }
 
   __device__ __forceinline__ const uint8_t* row_pointer(int slot) const {
@@ -135,34 +134,34 @@ struct Producer {
   // still be in use.
   __device__ void run(int range) {
     const Tensors& tensors = args.problem.tensors;
-    UnitWalk walk(args, range);
-    Unit unit;
-    bool started = false;
-    while (true) {
-      const bool more = walk.next(args, range, unit);
-      if (more && unit.count == 0) continue;
+#pragma unroll 1
+    for (int token = first_token(args, range);; ++token) {
+      const Share share = share_of(args, range, token);
+      const bool more = share.first < share.last;
+      const int keys = more ? keys_of(args, token) : 0, count = count_of(share, keys);
+      if (more && count == 0) continue;
       int64_t offset = 0;
+      const int left = keys - share.first * kBlock;
       int entries = -1, later = -1;
       if (more) {
-        offset = token_offset(args, tensors.index_token, unit.token);
-        entries = load_entries(unit, offset, 0);
-        later = load_entries(unit, offset, 2);
-        prefetch_entries(unit, offset);
+        offset = token_offset(args, tensors.index_token, token) + share.first * kBlock;
+        entries = load_entries(left, offset, 0);
+        later = load_entries(left, offset, 2);
+        prefetch_entries(offset, offset + min(left, count * kBlock));
       }
-      if (!started) named_barrier(kSetUp, 160);
-      started = true;
+      if (units == 0) named_barrier(kSetUp, 160);
       if (!more) return;
 #pragma unroll 1
-      for (int i = 0; i < unit.count; ++i) {
+      for (int i = 0; i < count; ++i) {
         issue(entries, (i & 1) * 16);
         if (i == 0 && units > 0) {
           wait(shared.q_empty(), (units & 1) ^ 1);
-          copy_q<S, 128>(args, shared, tile, unit.token, threadIdx.x - 256);
+          copy_q<S, 128>(args, shared, tile, token, threadIdx.x - 256);
           arrive_after_copies(shared.q_full());
         }
         if (i & 1) {
           entries = later;
-          later = load_entries(unit, offset, i + 3);
+          later = load_entries(left, offset, i + 3);
         }
       }
       ++units;

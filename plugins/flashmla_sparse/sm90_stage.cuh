@@ -45,9 +45,8 @@ struct Shape {
   static constexpr int kBaseOffset = kRingOffset + kStages * kStage;  // float [stage][64]
   static constexpr int kSumOffset = kBaseOffset + kStages * 256;  // float2 [unit & 1][group][64]
   static constexpr int kMaskOffset = kSumOffset + 4 * 512;
-  static constexpr int kFirstOffset = kMaskOffset + 16 * kStages;  // int [group][turn & 1]
-  static constexpr int kBarrierOffset = kFirstOffset + 16;
-  static constexpr int kBytes = kBarrierOffset + 8 * (11 * kStages + 2);
+  static constexpr int kBarrierOffset = kMaskOffset + 16 * kStages;
+  static constexpr int kBytes = kBarrierOffset + 8 * (11 * kStages + 3);
   static_assert(kBytes <= 232448 && kBlock == 64 && kStages == 2);
 };
 
@@ -62,9 +61,6 @@ struct Shared {
   __device__ float2* sums(uint32_t unit, int group) const {
     return reinterpret_cast<float2*>(base + S::kSumOffset) + ((unit & 1) * 2 + group) * 64;
   }
-  __device__ volatile int* first(int group, uint32_t turn) const {
-    return reinterpret_cast<int*>(base + S::kFirstOffset) + group * 2 + (turn & 1);
-  }
   __device__ uint8_t* mask(int stage) const { return base + S::kMaskOffset + 16 * stage; }
   __device__ uint64_t* barrier(int i) const {
     return reinterpret_cast<uint64_t*>(base + S::kBarrierOffset) + i;
@@ -78,6 +74,7 @@ struct Shared {
   __device__ uint64_t* weights(int stage) const { return barrier(10 * kStages + stage); }
   __device__ uint64_t* q_full() const { return barrier(11 * kStages); }
   __device__ uint64_t* q_empty() const { return barrier(11 * kStages + 1); }
+  __device__ uint64_t* summed() const { return barrier(11 * kStages + 2); }
 };
 
 __device__ __forceinline__ int64_t token_offset(const KernelArgs& args, const TokenAxis& axis,
@@ -90,41 +87,54 @@ __device__ __forceinline__ int64_t token_offset(const KernelArgs& args, const To
 // up; the consumers meet for that at their own. Both start what they can before it.
 inline constexpr int kSetUp = 4;
 
-// One token's share of a range.
-struct Unit {
-  int token;
-  int first;   // block
-  int count;   // blocks that hold keys to look at
-  int keys;    // of the whole token: entries before its topk_length
-  bool whole;  // the range covers the token
-  int slot;    // else: where the partial goes
+// This CTA's tile of heads and its range, anew at each call.
+__device__ __forceinline__ int cta() {
+  int x;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+  return x;
+}
+__device__ __forceinline__ int tile_of(const KernelArgs& args) {
+  return cta() & (args.plan.head_tiles - 1);
+}
+__device__ __forceinline__ int range_of(const KernelArgs& args) {
+  return cta() >> (args.plan.head_tiles - 1);
+}
+
+// Range g's share of a token. Cheap to compute from the token, so that nobody keeps it in
+// registers.
+struct Share {
+  int first, last;  // blocks first ... last - 1
+  bool whole;       // all of the token's
+  int64_t slot;     // else: where the partial goes
 };
 
-// Walks the units of range g.
-struct UnitWalk {
-  int at, end;
-  __device__ UnitWalk(const KernelArgs& args, int group)
-      : at(range_start(args.plan, group)), end(range_start(args.plan, group + 1)) {}
-  __device__ bool next(const KernelArgs& args, int group, Unit& unit) {
-    if (at >= end) return false;
-    const int blocks = args.plan.blocks;
-    unit.token = static_cast<int>(args.blocks.quotient(static_cast<uint32_t>(at)));
-    unit.first = at - unit.token * blocks;
-    const int last = min(unit.first + end - at, blocks);
-    at += last - unit.first;
-    unit.whole = unit.first == 0 && last == blocks;
-    unit.slot = group * kPartialSlots + (unit.first == 0 ? 1 : 0);
-    const Tensors& tensors = args.problem.tensors;
-    int keys = args.problem.topk;
-    if (tensors.length) {
-      keys = min(
-          max(tensors.length[unit.token / tensors.tokens_per_length * tensors.length_stride], 0),
-          keys);
-    }
-    unit.keys = keys;
-    unit.count = max(0, min(last, (keys + kBlock - 1) / kBlock) - unit.first);
-    return true;
-  }
-};
+__device__ __forceinline__ int first_token(const KernelArgs& args, int g) {
+  return static_cast<int>(args.blocks.quotient(static_cast<uint32_t>(range_start(args.plan, g))));
+}
+
+// Of a token at or after the range's first one; last is no more than first past the range's end.
+__device__ __forceinline__ Share share_of(const KernelArgs& args, int g, int token) {
+  const int blocks = args.plan.blocks, line = token * blocks;
+  Share share;
+  share.first = max(range_start(args.plan, g) - line, 0);
+  share.last = min(range_start(args.plan, g + 1) - line, blocks);
+  share.whole = share.first == 0 && share.last == blocks;
+  share.slot = int64_t{g} * kPartialSlots + (share.first == 0 ? 1 : 0);
+  return share;
+}
+
+// Entries of a token before its topk_length.
+__device__ __forceinline__ int keys_of(const KernelArgs& args, int token) {
+  const Tensors& tensors = args.problem.tensors;
+  const int topk = args.problem.topk;
+  if (!tensors.length) return topk;
+  const int length = tensors.length[token / tensors.tokens_per_length * tensors.length_stride];
+  return min(max(length, 0), topk);
+}
+
+// Blocks of a share that hold keys to look at.
+__device__ __forceinline__ int count_of(const Share& share, int keys) {
+  return max(0, min(share.last, (keys + kBlock - 1) / kBlock) - share.first);
+}
 
 }  // namespace dsakit::sparse
