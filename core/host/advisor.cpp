@@ -11,8 +11,10 @@
 
 #include "catalog/named.hpp"
 #include "catalog/search.hpp"
+#include "device/model_config.hpp"
 #include "diag/nearest.hpp"
 #include "diag/render.hpp"
+#include "solver/describe.hpp"
 
 namespace dsakit {
 namespace {
@@ -77,6 +79,38 @@ void explain_missing_id(Diagnostic& diagnostic, const Catalog& catalog) {
     }
   }
   for (Diagnostic& child : diagnostic.children) explain_missing_id(child, catalog);
+}
+
+// Says on a refusal which backends took no part because the environment names them.
+void tell_disabled(Answer& answer, const Catalog& catalog) {
+  std::vector<std::string> ids;
+  for (const CatalogEntry& entry : catalog.entries()) {
+    if (entry.status == CatalogEntry::Status::disabled) ids.push_back(entry.manifest->id);
+  }
+  if (ids.empty() || answer.verdict != Answer::Verdict::rejected || answer.diagnostics.empty())
+    return;
+  if (answer.diagnostics.front().code == Code::E0201) return;  // explain_missing_id has told it
+  answer.diagnostics.front().notes.push_back(
+      fmt::format("not asked, since DSAKIT_BACKENDS_DISABLE names them: {}", quoted_list(ids)));
+}
+
+// A family that neither a known model nor a row of the catalogue has is likely misspelt, though a
+// row that takes any family may still serve it.
+void doubt_family(Answer& answer, const Request& request, const Solver& solver) {
+  const auto found = request.values.find("model_family");
+  const auto* family = found == request.values.end() ? nullptr : std::get_if<Token>(&found->second);
+  if (!family || answer.verdict == Answer::Verdict::error) return;
+  std::vector<std::string> names = known_families();
+  for (std::string& name : solver.named("model_family")) names.push_back(std::move(name));
+  if (std::ranges::find(names, *family) != names.end()) return;
+  Diagnostic unknown = Diagnostic(Code::W0611).with("family", *family);
+  const auto origin = request.origins.find("model_family");
+  if (origin != request.origins.end()) unknown = std::move(unknown).from(origin->second);
+  if (const auto near = nearest_name(*family, names))
+    unknown = std::move(unknown)
+                  .with("nearest", *near)
+                  .note(fmt::format("the nearest known family is `{}`", *near));
+  answer.diagnostics.push_back(std::move(unknown));
 }
 
 // The request about one backend in one phase, under the dtype that the answer settled.
@@ -146,6 +180,8 @@ void Advisor::complete(Answer& answer, const Request& request, const Policy& pol
     const auto& why = catalog_->diagnostics();
     answer.diagnostics.insert(answer.diagnostics.end(), why.begin(), why.end());
   }
+  tell_disabled(answer, *catalog_);
+  doubt_family(answer, request, catalog_->solver());
   if (answer.verdict != Answer::Verdict::error) compare_with_others(answer, request, policy);
 }
 

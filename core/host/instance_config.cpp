@@ -4,6 +4,8 @@
 #include <limits>
 #include <string_view>
 
+#include <fmt/format.h>
+
 namespace dsakit {
 namespace {
 
@@ -93,7 +95,12 @@ class InstanceConfigBuilder {
   }
 
   Diagnostic unknown(std::string_view dim) const {
-    return Diagnostic(Code::E0710).with("backend", manifest_.id).with("dim", std::string(dim));
+    return Diagnostic(Code::E0710)
+        .with("backend", manifest_.id)
+        .with("dim", std::string(dim))
+        .note(fmt::format(
+            "a model configuration gives it (--model-config FILE), or a key `{}` of the request",
+            dim));
   }
 
   bool read_platform() {

@@ -78,6 +78,18 @@ std::string code_note(std::string_view name) {
                      fmt::join(token->devices, "` or `"));
 }
 
+// `cuda:0`, `hip`: what an engine calls a device of its own machine.
+std::string platform_note(std::string_view name) {
+  const std::string_view platform = name.substr(0, name.find(':'));
+  const bool known = std::ranges::any_of(
+      known_devices(), [&](const KnownDevice& device) { return device.platform == platform; });
+  if (!known) return "";
+  return fmt::format(
+      "`{}` is a platform, and a request names a device by its arch; without a name "
+      "the devices of this machine are taken",
+      platform);
+}
+
 }  // namespace
 
 const KnownDevice* device_meant_by(std::string_view text) {
@@ -97,6 +109,8 @@ tl::expected<const KnownDevice*, Diagnostic> device_or_error(std::string_view na
   if (std::string note = code_note(name); !note.empty()) {
     const auto nearest = nearest_of_all(name, names);
     error = std::move(error).with("nearest", *nearest).note(std::move(note));
+  } else if (std::string platform = platform_note(name); !platform.empty()) {
+    error = std::move(error).note(std::move(platform));
   } else if (const KnownDevice* meant = device_meant_by(name)) {
     error = std::move(error)
                 .with("nearest", std::string(meant->name))

@@ -240,6 +240,12 @@ const DimensionTable& Solver::dimensions() const {
   return compiled_->dims;
 }
 
+std::vector<std::string> Solver::named(std::string_view dim) const {
+  const int number = compiled_->dims.find(dim);
+  return number < 0 ? std::vector<std::string>()
+                    : compiled_->dictionaries[static_cast<std::size_t>(number)].names();
+}
+
 std::vector<std::string> Solver::ids() const {
   std::vector<std::string> out;
   for (const CompiledBackend& backend : compiled_->backends) out.push_back(backend.manifest->id);

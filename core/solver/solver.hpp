@@ -49,6 +49,8 @@ class Solver {
   const std::string& catalog() const;
   const DimensionTable& dimensions() const;
   std::vector<std::string> ids() const;  // in search order
+  // Tokens that some row names for a token or set dimension, unordered.
+  std::vector<std::string> named(std::string_view dim) const;
 
   // The first session in the total order under the request's choice, or why there is none (R5–R11).
   Answer resolve(const Request& request, const Policy& policy = {}) const;

@@ -113,6 +113,15 @@ void Cli::warn(const Diagnostic& diagnostic) const {
 
 namespace {
 
+std::span<const Command* const> all_commands() {
+  static const std::array kCommands{&resolve_command(),  &validate_command(), &explain_command(),
+                                    &evaluate_command(), &matrix_command(),   &list_command(),
+                                    &inspect_command(),  &lint_command(),     &conform_command(),
+                                    &doctor_command(),   &run_command(),      &bench_command(),
+                                    &help_command()};
+  return kCommands;
+}
+
 int run_arguments(const std::vector<std::string>& args, const Surroundings& surroundings) {
   Cli cli(surroundings);
   CLI::App app(kAbout, "dsakit");
@@ -123,12 +132,7 @@ int run_arguments(const std::vector<std::string>& args, const Surroundings& surr
   app.set_version_flag("--version", std::string("dsakit ") + DSAKIT_VERSION);
   app.require_subcommand(0, 1);
   app.fallthrough(false);
-  const std::array commands{&resolve_command(),  &validate_command(), &explain_command(),
-                            &evaluate_command(), &matrix_command(),   &list_command(),
-                            &inspect_command(),  &lint_command(),     &conform_command(),
-                            &doctor_command(),   &run_command(),      &bench_command(),
-                            &help_command()};
-  for (const Command* command : commands) add_command(app, *command, cli);
+  for (const Command* command : all_commands()) add_command(app, *command, cli);
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::Success& success) {
@@ -139,7 +143,7 @@ int run_arguments(const std::vector<std::string>& args, const Surroundings& surr
   }
 
   for (const Diagnostic& diagnostic : surroundings.environment.diagnostics) cli.warn(diagnostic);
-  for (const Command* command : commands) {
+  for (const Command* command : all_commands()) {
     if (!app.got_subcommand(command->name)) continue;
     if (cli.options.format.empty()) cli.options.format = command->default_format;
     return command->body(cli);

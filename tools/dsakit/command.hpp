@@ -2,6 +2,7 @@
 // A command is one file that describes itself; run() in cli.cpp lists them. One thread.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -75,6 +76,8 @@ inline constexpr const char* kAnswerExitCodes =
     "2 the question cannot be understood (an option, a device, a key, JSON); 3 something is "
     "missing\n"
     "here (a file, a device), or the answer could not be written.";
+
+std::span<const Command* const> all_commands();  // in the order of the help text
 
 const Command& resolve_command();
 const Command& validate_command();

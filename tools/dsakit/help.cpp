@@ -1,4 +1,5 @@
 // dsakit help [CODE]: what a code means and what to do about it, from docs/codes.
+#include <algorithm>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -22,7 +23,12 @@ int unknown_code(const Cli& cli, const std::string& name) {
   std::vector<std::string> known;
   for (const Code code : all_codes()) known.emplace_back(code_name(code));
   Diagnostic unknown = Diagnostic(Code::E0605).with("found", name);
-  if (const auto near = nearest_name(upper(name), known)) {
+  const bool command =
+      std::ranges::any_of(all_commands(), [&](const Command* each) { return each->name == name; });
+  if (command) {
+    unknown = std::move(unknown).note(fmt::format(
+        "it is a command: `dsakit {} --help` says what it does; help explains codes", name));
+  } else if (const auto near = nearest_name(upper(name), known)) {
     unknown = std::move(unknown)
                   .with("nearest", *near)
                   .note(fmt::format("the nearest code is `{}`", *near));

@@ -56,6 +56,10 @@ std::vector<Inspected> by_id(const Catalog& catalog, const std::string& id) {
 }
 
 Diagnostic unknown_id(const Catalog& catalog, const std::string& id) {
+  if (id.find('/') != std::string::npos || id.ends_with(".so") || id.ends_with(".json"))
+    return Diagnostic(Code::E0101)
+        .with("file", id)
+        .with("reason", std::string("it does not exist"));
   Diagnostic unknown = Diagnostic(Code::E0201).with("backend", id).with("catalog", catalog.name());
   if (const auto near = nearest_of_all(id, catalog.solver().ids())) {
     unknown = std::move(unknown)
