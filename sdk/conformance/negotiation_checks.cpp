@@ -160,7 +160,7 @@ void instances(Trial& trial) {
   for (int repeat = 0; repeat < 3; ++repeat) {
     const Instance first(trial.subject(), problem.config);
     const Instance second(trial.subject(), problem.config);
-    trial.expect(first.created().ok(), "create: " + describe(first.created()));
+    trial.expect(first.created().ok(), refuses_base(first));
     trial.expect(second.created().ok(), "create beside another: " + describe(second.created()));
     trial.expect(first.get() != second.get(), "two creates answer the same instance");
   }

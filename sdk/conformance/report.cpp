@@ -38,6 +38,32 @@ std::string skipped_lines(const Report& report) {
   return text;
 }
 
+// Failures of a row for one reason are one line, in the order of the first of each.
+std::string failed_lines(const Report& report) {
+  struct Line {
+    const CheckResult* first;
+    int more = 0;
+  };
+  std::vector<Line> lines;
+  for (const CheckResult& r : report.results) {
+    if (r.result != Result::fail && r.result != Result::broken) continue;
+    const auto same = std::ranges::find_if(lines, [&](const Line& line) {
+      return line.first->result == r.result && line.first->row == r.row &&
+             line.first->reason == r.reason;
+    });
+    if (same == lines.end())
+      lines.push_back({&r});
+    else
+      ++same->more;
+  }
+  std::string text;
+  for (const auto& [first, more] : lines)
+    text += fmt::format("{}  {}{}{}: {}\n", first->result == Result::fail ? "FAIL" : "BROKEN",
+                        first->name, first->row.empty() ? "" : "/" + first->row,
+                        more > 0 ? fmt::format(" and {} more", more) : "", first->reason);
+  return text;
+}
+
 }  // namespace
 
 std::string report_text(const Report& report) {
@@ -58,10 +84,7 @@ std::string report_text(const Report& report) {
                     kLevels[level], counts[0], counts[1], counts[2], cases, milliseconds / 1000);
   }
   text += skipped_lines(report);
-  for (const CheckResult& r : report.results)
-    if (r.result == Result::fail || r.result == Result::broken)
-      text += fmt::format("{}  {}{}: {}\n", r.result == Result::fail ? "FAIL" : "BROKEN", r.name,
-                          r.row.empty() ? "" : "/" + r.row, r.reason);
+  text += failed_lines(report);
   if (const CheckResult* first = report.refused_by())
     return text + fmt::format("does not conform: refused by {}\n", first->name);
   if (report.count(Result::broken) > 0)
@@ -70,8 +93,8 @@ std::string report_text(const Report& report) {
   if (report.undecided())
     return text + fmt::format("not decided: {} checks passed, {} need a device that is not here\n",
                               report.count(Result::pass), report.lacking_device());
-  return text + fmt::format("conforms: {} checks passed ({} tier)\n", report.count(Result::pass),
-                            tier_name(report.tier));
+  return text + fmt::format("conforms: {} check{} passed ({} tier)\n", report.count(Result::pass),
+                            report.count(Result::pass) == 1 ? "" : "s", tier_name(report.tier));
 }
 
 std::string report_json(const Report& report) {

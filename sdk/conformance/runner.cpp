@@ -1,15 +1,18 @@
 #include "sdk/conformance/runner.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -260,6 +263,17 @@ class Judge {
   std::vector<CheckResult> results_;
 };
 
+// What tells a file from one that took its place or was written over it.
+using Stamp = std::array<std::uint64_t, 5>;
+
+std::optional<Stamp> stamp_of(const std::string& file) {
+  struct stat now {};
+  if (stat(file.c_str(), &now) != 0) return std::nullopt;
+  return Stamp{now.st_dev, now.st_ino, static_cast<std::uint64_t>(now.st_size),
+               static_cast<std::uint64_t>(now.st_mtim.tv_sec),
+               static_cast<std::uint64_t>(now.st_mtim.tv_nsec)};
+}
+
 }  // namespace
 
 int Report::count(Result result) const {
@@ -279,6 +293,7 @@ const CheckResult* Report::refused_by() const {
 
 tl::expected<Report, Diagnostic> judge(const std::string& file, const JudgeOptions& options,
                                        const Progress& progress) {
+  const auto before = stamp_of(file);
   auto entry = read_subject(file);
   if (!entry) return tl::unexpected(std::move(entry.error()));
   Report report;
@@ -289,6 +304,11 @@ tl::expected<Report, Diagnostic> judge(const std::string& file, const JudgeOptio
   report.tier = options.tier;
   report.manifest = entry->manifest;
   report.results = Judge(std::move(*entry), options, progress).run();
+  if (stamp_of(file) != before)
+    return tl::unexpected(
+        Diagnostic(Code::E0702)
+            .with("file", file)
+            .with("reason", "it was written, replaced or removed while it was judged"));
   return report;
 }
 

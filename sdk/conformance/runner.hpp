@@ -58,7 +58,7 @@ struct Report {
 // Told before each check and once at the end, with how many are done of how many.
 using Progress = std::function<void(int done, int all, const std::string& name)>;
 
-// Errors: those of reading the file and its manifest.
+// Errors: those of reading the file and its manifest; E0702 if another file stood there at the end.
 tl::expected<Report, Diagnostic> judge(const std::string& file, const JudgeOptions& options,
                                        const Progress& progress = nullptr);
 

@@ -95,6 +95,10 @@ Outcome Instance::stage(Problem& problem, Fetch fetch, const std::vector<HostTen
   return fetched || !outcome.ok() ? outcome : failed("it answers OK, then the device fails");
 }
 
+std::string refuses_base(const Instance& instance) {
+  return "create refuses the plainest call that the row accepts: " + describe(instance.created());
+}
+
 Outcome run_once(const Subject& subject, Problem& problem) {
   const Instance instance(subject, problem.config);
   if (!instance.created().ok()) return instance.created();

@@ -90,6 +90,9 @@ class Instance {
   Outcome created_;
 };
 
+// Why a check cannot begin: this create of the plainest call of its row failed.
+std::string refuses_base(const Instance& instance);
+
 // create, workspace and run in a fresh instance.
 Outcome run_once(const Subject& subject, Problem& problem);
 

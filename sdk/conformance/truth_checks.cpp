@@ -51,7 +51,7 @@ void accepts(Trial& trial) {
     if (!trial.row().apply(step, d)) continue;
     if (d.ragged && step.dim == "index_mode") d.distinct = true;
     if (step.dim == "features" &&
-        d.all_features().end() != std::ranges::find(d.features, "second_cache")) {
+        std::ranges::find(d.features, "second_cache") != d.features.end()) {
       d.topk2 = d.topk;
       d.pages2 = d.pages;
       d.page_size2 = d.page_size;

@@ -4,6 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <functional>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -55,6 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Toys, WrongPlugin,
                                          Wrong{"bf16_scales", "numerics.scales", "fp8"},
                                          Wrong{"int32_offset", "numerics.large_pool"},
                                          Wrong{"allocates", "runtime.no_allocation"},
+                                         Wrong{"claims_sink", "truth.accepts"},
                                          Wrong{"throws", "negative.no_throw"},
                                          Wrong{"other_entry", "negotiation.agreement"},
                                          Wrong{"nan_leaks", "numerics.nan_unselected"}),
@@ -83,6 +87,48 @@ TEST(WrongProcess, EndsOrHangsAndTheJudgeLivesOn) {
   }
 }
 
+TEST(ClaimedFeature, IsNamed) {
+  JudgeOptions options;
+  options.check = "truth.accepts";
+  options.row = "bf16";
+  const auto report = judge(toy("claims_sink"), options);
+  ASSERT_TRUE(report);
+  EXPECT_NE(report_text(*report).find("features = {attn_sink} is accepted by the manifest, but"),
+            std::string::npos)
+      << report_text(*report);
+}
+
+// A build that writes the file while it is judged must not leave a verdict about neither.
+TEST(ChangedFile, DecidesNothing) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / fmt::format("changed_file_{}", getpid());
+  std::filesystem::create_directories(folder);
+  const std::string file = folder / "libdsakit_toy_right.so";
+  const std::string next = folder / "next.so";
+  JudgeOptions options;
+  options.levels = {0};
+  const auto judged_while = [&](const std::function<void()>& change) {
+    std::filesystem::copy_file(toy("right"), file,
+                               std::filesystem::copy_options::overwrite_existing);
+    return judge(file, options, [&](int done, int, const std::string&) {
+      if (done == 1) change();
+    });
+  };
+  const std::function<void()> changes[] = {[&] {
+                                             std::filesystem::copy_file(toy("tail"), next);
+                                             std::filesystem::rename(next, file);
+                                           },
+                                           [&] { std::filesystem::resize_file(file, 100); },
+                                           [&] { std::filesystem::remove(file); }};
+  for (const auto& change : changes) {
+    const auto report = judged_while(change);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, Code::E0702);
+  }
+  EXPECT_TRUE(judged_while([] {}));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(BrokenKit, DecidesNothing) {
   const int free = dup(0);
   ASSERT_GE(free, 0);
@@ -101,7 +147,7 @@ TEST(BrokenKit, DecidesNothing) {
   EXPECT_FALSE(report->conforms());
   EXPECT_TRUE(report->undecided());
   EXPECT_EQ(report->refused_by(), nullptr);
-  EXPECT_NE(report_text(*report).find("BROKEN  static.lint: the kit failed: no pipe"),
+  EXPECT_NE(report_text(*report).find("BROKEN  static.lint and 4 more: the kit failed: no pipe"),
             std::string::npos)
       << report_text(*report);
   EXPECT_EQ(nlohmann::json::parse(report_json(*report))["verdict"], "undecided");

@@ -1,4 +1,6 @@
 // dsakit conform: whether a plugin does what its manifest says. Exit code 1 if a check refuses it.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -10,8 +12,10 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "command.hpp"
+#include "diag/nearest.hpp"
 #include "host/status.hpp"
 #include "print.hpp"
 #include "sdk/conformance/evidence.hpp"
@@ -76,12 +80,42 @@ std::string today() {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
 }
 
+Diagnostic cannot_write(const std::string& file, const std::error_code& why) {
+  return Diagnostic(Code::E0803).with("file", file).with("reason", why.message());
+}
+
+Diagnostic cannot_write(const std::string& file, int number) {
+  return cannot_write(file, std::error_code(number, std::generic_category()));
+}
+
 tl::expected<void, Diagnostic> write_file(const std::string& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   if (out << text && out.flush()) return {};
-  return tl::unexpected(Diagnostic(Code::E0803)
-                            .with("file", file)
-                            .with("reason", std::generic_category().message(errno)));
+  return tl::unexpected(cannot_write(file, errno));
+}
+
+// Before minutes are spent: why nothing can be written below `folder`, which need not exist yet.
+std::optional<Diagnostic> why_not_below(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::path there = std::filesystem::absolute(folder, error);
+  while (!std::filesystem::exists(there, error) && there.has_relative_path())
+    there = there.parent_path();
+  if (!std::filesystem::is_directory(there, error)) return cannot_write(folder, ENOTDIR);
+  if (access(there.c_str(), W_OK | X_OK) != 0) return cannot_write(folder, errno);
+  return std::nullopt;
+}
+
+// The same for a file, whose folder must exist.
+std::optional<Diagnostic> why_not_file(const std::filesystem::path& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) return cannot_write(file, EISDIR);
+  const std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
+  if (!std::filesystem::exists(folder, error)) return cannot_write(file, ENOENT);
+  if (std::filesystem::exists(file, error))
+    return access(file.c_str(), W_OK) == 0 ? std::nullopt
+                                           : std::optional(cannot_write(file, errno));
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return cannot_write(file, errno);
+  return std::nullopt;
 }
 
 // The report as evidence below `folder`. The report is printed already, so JSON output stays one
@@ -93,18 +127,54 @@ tl::expected<void, Diagnostic> write_evidence(const Cli& cli, const conformance:
   if (!records) return tl::unexpected(records.error());
   for (const EvidenceRecord& record : *records) {
     const std::string file = folder + "/" + conformance::evidence_file(record);
-    std::error_code error;  // told by the write
+    std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
+    if (error) return tl::unexpected(cannot_write(file, error));
     if (auto written = write_file(file, evidence_json(record)); !written) return written;
     if (!cli.options.json()) print_line(cli.out(), fmt::format("evidence: {}", file));
   }
   return {};
 }
 
-// Before minutes are spent: whether the build can have evidence.
-std::optional<Diagnostic> why_no_evidence(const std::string& file) {
+// Before minutes are spent: whether the build can have evidence, and a place for it.
+std::optional<Diagnostic> why_no_evidence(const std::string& file, const std::string& folder) {
   const auto entry = conformance::read_subject(file);
-  return entry ? conformance::why_no_record(*entry->manifest) : std::nullopt;
+  if (!entry) return std::nullopt;
+  if (auto why = conformance::why_no_record(*entry->manifest)) return why;
+  return why_not_below(std::filesystem::path(folder) / entry->manifest->id);
+}
+
+// A row that the plugin does not have: its other checks alone would be a verdict about nothing.
+std::optional<Diagnostic> why_no_row(const std::string& file, const std::string& row) {
+  const auto entry = conformance::read_subject(file);
+  if (!entry) return std::nullopt;
+  std::vector<std::string> rows;
+  for (const Row& each : entry->manifest->rows) rows.push_back(each.name);
+  if (std::ranges::find(rows, row) != rows.end()) return std::nullopt;
+  return Diagnostic(Code::E0407)
+      .with("reason", fmt::format("`{}` has no row `{}`", entry->manifest->id, row))
+      .from({"--row " + row, "command line"})
+      .note(fmt::format("its rows are {}", fmt::join(rows, ", ")));
+}
+
+// No check was asked for: what was meant, as far as one can see.
+Diagnostic nothing_asked(const JudgeOptions& options) {
+  std::vector<std::string> names;
+  for (const conformance::Check& check : conformance::all_checks()) {
+    if (std::string_view(check.name).starts_with(options.check))
+      return Diagnostic(Code::E0407)
+          .with("reason", "no check has this level and this name")
+          .note(fmt::format("`{}` is a check of level {}", check.name, check.level));
+    names.emplace_back(check.name);
+  }
+  auto unknown =
+      Diagnostic(Code::E0407)
+          .with("reason", fmt::format("no check has a name that begins with `{}`", options.check))
+          .from({"--check " + options.check, "command line"});
+  if (const auto near = nearest_name(options.check, names))
+    unknown.notes.push_back(fmt::format("the nearest check is `{}`", *near));
+  unknown.notes.emplace_back("docs/conformance.md lists the checks");
+  return unknown;
 }
 
 int conform(Cli& cli) {
@@ -120,24 +190,26 @@ int conform(Cli& cli) {
   ProgressLine progress(cli.surroundings().err);
   const std::string& file = cli.options.targets.front();
   if (cli.options.evidence)
-    if (const auto why = why_no_evidence(file)) return cli.fail(*why);
+    if (const auto why = why_no_evidence(file, *cli.options.evidence)) return cli.fail(*why);
+  if (cli.options.row)
+    if (const auto why = why_no_row(file, *cli.options.row)) return cli.fail(*why);
+  if (cli.options.junit)
+    if (const auto why = why_not_file(*cli.options.junit)) return cli.fail(*why);
   const auto report = conformance::judge(
       file, options,
       [&](int done, int all, const std::string& name) { progress(done, all, name); });
   if (!report) {
     const int status = cli.fail(report.error());
     // What can be read and is no plugin does not conform.
-    return report.error().code == Code::E0101 ? status : static_cast<int>(Status::no);
+    const bool undecided = report.error().code == Code::E0101 || report.error().code == Code::E0702;
+    return undecided ? status : static_cast<int>(Status::no);
   }
-  if (report->results.empty())
-    return cli.fail(Diagnostic(Code::E0407)
-                        .with("reason", fmt::format("no check of {} has this level, name and row",
-                                                    report->id)));
+  if (report->results.empty()) return cli.fail(nothing_asked(options));
+  cli.out() << (cli.options.json() ? conformance::report_json(*report) + "\n"
+                                   : conformance::report_text(*report));
   if (cli.options.junit)
     if (auto written = write_file(*cli.options.junit, conformance::report_junit(*report)); !written)
       return cli.fail(written.error());
-  cli.out() << (cli.options.json() ? conformance::report_json(*report) + "\n"
-                                   : conformance::report_text(*report));
   if (cli.options.evidence)
     if (const auto written = write_evidence(cli, *report, *cli.options.evidence); !written) {
       const int status = cli.fail(written.error());
@@ -151,14 +223,26 @@ int conform(Cli& cli) {
 }  // namespace
 
 const Command& conform_command() {
-  static constexpr Command kCommand{"conform",
-                                    "run a plugin and judge it by its manifest",
-                                    kFormatOption | kConformOptions,
-                                    conform,
-                                    "file",
-                                    "a plugin file",
-                                    1,
-                                    1};
+  static constexpr Command kCommand{
+      .name = "conform",
+      .about = "run a plugin and judge it by its manifest",
+      .options = kFormatOption | kConformOptions,
+      .body = conform,
+      .target = "file",
+      .target_about = "a plugin file",
+      .min_targets = 1,
+      .max_targets = 1,
+      .help =
+          "docs/conformance.md has a line for each check.\n"
+          "\n"
+          "Example:\n"
+          "  dsakit conform libdsakit_acme.toy.so --check numerics.sink --row bf16\n",
+      .exit_codes =
+          "0 it conforms; 1 a check refused it, or the file is no plugin; 2 usage;\n"
+          "3 a file cannot be read or written, or nothing is decided: no device, the kit failed, "
+          "or "
+          "the\n"
+          "file changed meanwhile."};
   return kCommand;
 }
 

@@ -101,7 +101,10 @@ void add_question_options(CLI::App& command, Options& options) {
 
 void add_conform_options(CLI::App& command, Options& options) {
   const auto add = [&command](const char* name, auto& value, const char* type, const char* about) {
-    return command.add_option(name, value, about)->type_name(type)->allow_extra_args(false);
+    return command.add_option(name, value, about)
+        ->type_name(type)
+        ->allow_extra_args(false)
+        ->check(not_empty());
   };
   add("--level", options.level, "LEVELS",
       "0 static, 1 negotiation, 2 wrong calls, 3 corners of the rows, 4 numerics, 5 run time;"
