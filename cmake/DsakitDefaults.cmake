@@ -39,6 +39,11 @@ if(DSAKIT_SANITIZE)
                          -fno-sanitize-recover=all)
   target_link_options(dsakit_flags INTERFACE -fsanitize=${DSAKIT_SANITIZE})
   target_compile_definitions(dsakit_flags INTERFACE DSAKIT_SANITIZED)
+  # Unoptimised programs are large, and the linker of their compiler is several times faster. Plugins keep the usual one.
+  find_program(DSAKIT_LLD ld.lld)
+  if(DSAKIT_LLD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_link_options(dsakit_flags INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fuse-ld=lld>)
+  endif()
   # AddressSanitizer stops at a null pointer by itself, and these checks are a third of the code.
   if(DSAKIT_SANITIZE MATCHES "address.*undefined")
     target_compile_options(dsakit_flags INTERFACE -fno-sanitize=null,vptr,object-size)

@@ -1,4 +1,4 @@
-dsakit_test(catalog DEPS dsakit_catalog)
+dsakit_test(catalog UNIT DEPS dsakit_catalog)
 target_sources(catalog_test PRIVATE support/fake_plugin.cpp)
 
 dsakit_test(cli DEPS dsakit_cli DEFINITIONS DSAKIT_PROGRAM="$<TARGET_FILE:dsakit_program>"

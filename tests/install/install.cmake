@@ -4,4 +4,4 @@ add_test(NAME install.from_a_prefix
           -DEXAMPLES=${PROJECT_SOURCE_DIR}/examples
           -DWORK=${CMAKE_CURRENT_BINARY_DIR}/install -DCOMPILER=${CMAKE_CXX_COMPILER} -DGENERATOR=${CMAKE_GENERATOR}
           -P ${CMAKE_CURRENT_LIST_DIR}/check_install.cmake)
-set_tests_properties(install.from_a_prefix PROPERTIES LABELS install)
+set_tests_properties(install.from_a_prefix PROPERTIES LABELS install COST 20)

@@ -1,4 +1,4 @@
-dsakit_test(manifest DEPS dsakit_manifest
+dsakit_test(manifest UNIT DEPS dsakit_manifest
             DEFINITIONS "TEST_PLUGIN=\"$<TARGET_FILE:dsakit_plugin_tiny_cuda>\""
                         "TEST_PLUGIN_DIR=\"${DSAKIT_TEST_PLUGIN_DIR}\""
                         "MANIFEST_TOOL=\"$<TARGET_FILE:dsakit_manifest_tool>\"")

@@ -33,7 +33,7 @@ function(dsakit_mutant patch)
   add_executable(mutant_${name} EXCLUDE_FROM_ALL ${patched} $<TARGET_OBJECTS:property_test>)
   target_link_libraries(mutant_${name} PRIVATE dsakit_flags dsakit_oracle dsakit_solver Threads::Threads
                                                GTest::gtest GTest::gtest_main)
-  target_compile_options(mutant_${name} PRIVATE -O1)
+  target_compile_options(mutant_${name} PRIVATE -O0)
   set_target_properties(mutant_${name} PROPERTIES UNITY_BUILD OFF RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mutants)
   add_dependencies(mutants mutant_${name})
   add_test(NAME mutant.${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:mutant_${name}> -DTEST=${killer}
