@@ -99,7 +99,7 @@ class InstanceConfigBuilder {
         .with("backend", manifest_.id)
         .with("dim", std::string(dim))
         .note(fmt::format(
-            "a model configuration gives it (--model-config FILE), or a key `{}` of the request",
+            "the request says it with its key `{}`; a model configuration gives sizes of a model",
             dim));
   }
 

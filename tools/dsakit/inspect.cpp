@@ -56,10 +56,6 @@ std::vector<Inspected> by_id(const Catalog& catalog, const std::string& id) {
 }
 
 Diagnostic unknown_id(const Catalog& catalog, const std::string& id) {
-  if (id.find('/') != std::string::npos || id.ends_with(".so") || id.ends_with(".json"))
-    return Diagnostic(Code::E0101)
-        .with("file", id)
-        .with("reason", std::string("it does not exist"));
   Diagnostic unknown = Diagnostic(Code::E0201).with("backend", id).with("catalog", catalog.name());
   if (const auto near = nearest_of_all(id, catalog.solver().ids())) {
     unknown = std::move(unknown)
@@ -210,17 +206,21 @@ int print_all(const Cli& cli, const std::vector<Inspected>& all, const std::stri
   return static_cast<int>(valid ? Status::yes : Status::no);
 }
 
+int inspect_file(Cli& cli, const std::string& file) {
+  auto target = read_target(file);
+  if (!target) return cli.fail(target.error());
+  return print_all(cli, {{std::move(*target), ""}}, "");
+}
+
 int inspect(Cli& cli) {
   const std::string& name = cli.options.targets.front();
-  if (names_file(name)) {
-    auto target = read_target(name);
-    if (!target) return cli.fail(target.error());
-    return print_all(cli, {{std::move(*target), ""}}, "");
-  }
+  if (names_file(name)) return inspect_file(cli, name);
   const auto advisor = cli.open_advisor();
   if (!advisor) return cli.fail(advisor.error());
   const Catalog& catalog = advisor->catalog();
   const auto found = by_id(catalog, name);
+  if (found.empty() && (name.ends_with(".so") || name.ends_with(".json")))
+    return inspect_file(cli, name);  // it is not there, and the reason says so
   if (found.empty()) return cli.fail(unknown_id(catalog, name));
   if (!cli.options.json()) print_line(cli.out(), fmt::format("catalog   {}", catalog.name()));
   return print_all(cli, found, catalog.name());

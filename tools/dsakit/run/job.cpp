@@ -16,9 +16,8 @@ namespace {
 
 constexpr std::int64_t kVerified = 2;    // tokens of a sequence that one mtp call verifies
 constexpr std::int64_t kSparePages = 2;  // never written: whoever reads them gets NaN
-constexpr float kKeyAmplitude = conformance::kKeyAmplitude;
-constexpr float kQueryAmplitude = 2.0F / kKeyAmplitude;  // logits of deviation 2: a few dozen keys
-                                                         // matter
+// Logits of deviation 2: a few dozen keys matter.
+constexpr float kQueryAmplitude = 2.0F / conformance::kKeyAmplitude;
 enum TokenStream : std::uint64_t {
   kTokenKeys = 5ULL << 60,
   kTokenQueries = 6ULL << 60,
@@ -99,7 +98,7 @@ class Job {
       for (std::size_t i = 0; i < slots.size(); ++i) {
         const std::int64_t token = sequence * most_tokens_ + length_ + static_cast<std::int64_t>(i);
         make_values(shape_.seed, kTokenKeys + static_cast<std::uint64_t>(token), values,
-                    kKeyAmplitude);
+                    conformance::kKeyAmplitude);
         std::ranges::transform(values, rows.begin() + static_cast<std::ptrdiff_t>(i * width),
                                kvcache::bf16_encode);
       }
