@@ -2,8 +2,7 @@
 //
 // Plain data shared by host and device code; no CUDA header is needed to include it. For token t
 // and head i over the selected rows k: out = softmax(scale * <q, K[k]>) * K[k][:512], with the
-// conventions of dsakit_run_args. Pointers are device memory. Strides count bytes where named so,
-// else elements. q, kv and their strides are multiples of 16 bytes.
+// conventions of dsakit_run_args. q, kv and their strides are multiples of 16 bytes.
 //
 // Division of work. The keys of a token are cut into blocks; the blocks of all tokens form one
 // line, and each CTA takes one contiguous range of it for 64 heads (with more heads, two
@@ -15,11 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define DSAKIT_HOST_DEVICE __host__ __device__
-#else
-#define DSAKIT_HOST_DEVICE
-#endif
+#include "common/cuda/sparse_call.hpp"
 
 namespace dsakit::sparse {
 
@@ -31,52 +26,9 @@ inline constexpr int kBlock = 64;        // keys of a block
 inline constexpr int kStages = 2;        // blocks in shared memory
 inline constexpr int kPartialSlots = 2;  // partials that one group may write
 
-// Address of token t's part of a tensor, tokens being [T] or [b, s] with t = b_index * s + s_index.
-struct TokenAxis {
-  int64_t outer = 0;
-  int64_t inner = 0;
-};
-
-struct Tensors {
-  const void* q = nullptr;
-  TokenAxis q_token;   // bytes
-  int64_t q_head = 0;  // bytes
-  const void* kv = nullptr;
-  int64_t kv_page = 0;     // bytes from page to page
-  int64_t kv_row = 0;      // bytes from row to row in a page
-  uint32_t page_size = 1;  // rows a page
-  uint32_t slots = 0;      // rows of the pool; an index at or past it, or negative, is no key
-  const void* indices = nullptr;
-  TokenAxis index_token;            // elements
-  const int32_t* length = nullptr;  // keys of each token; nullptr: topk
-  int64_t length_stride = 1;
-  int32_t tokens_per_length = 1;
-  const float* sink = nullptr;  // nullptr: none
-  int64_t sink_head = 1;
-  void* out = nullptr;
-  TokenAxis out_token;   // bytes
-  int64_t out_head = 0;  // bytes
-  float* lse = nullptr;  // nullptr: not wanted
-  TokenAxis lse_token;
-  int64_t lse_head = 0;
-  float* max_logits = nullptr;  // nullptr: not wanted
-  TokenAxis max_token;
-  int64_t max_head = 0;
-  int32_t tokens_inner = 1;  // s of [b, s]
-};
-
-struct Problem {
-  Tensors tensors;
-  int32_t tokens = 0;
-  int32_t heads = 0;
-  int32_t topk = 0;
-  bool rope = true;  // d_qk 576, else 512
-  bool index64 = false;
-  bool lse_log2 = false;
-  bool lse_with_sink = false;
-  float lse_empty = 0;  // LSE of a token without keys
-  float scale = 0;      // softmax scale
-};
+using cuda::Problem;
+using cuda::Tensors;
+using cuda::TokenAxis;
 
 // Result of planning: depends on the shapes alone.
 struct Plan {
