@@ -1,259 +1,38 @@
-// The flashmla_sparse plugin's instance: checks a configuration, answers workspaces, enqueues runs.
-// The table's contracts are in plugin_abi.h, the manifest says what is served.
-#include <cuda_runtime_api.h>
-
-#include <algorithm>
+// The flashmla_sparse plugin: bf16 caches on Hopper.
 #include <array>
-#include <limits>
-#include <memory>
-#include <string>
+#include <string_view>
 
+#include "common/cuda/sparse_backend.hpp"
 #include "flashmla_sparse/kv_rows.hpp"
 #include "flashmla_sparse/sparse_mla.hpp"
-#include "sdk/plugin.hpp"
-#include "sdk/run_view.hpp"
 
 namespace dsakit::sparse {
 namespace {
 
-constexpr std::int64_t kMaxTopk = 1 << 20;
-constexpr std::uint32_t kAlignment = 256;
-constexpr std::array<std::string_view, 5> kFeatures{"hisparse", "cuda_graph", "attn_sink",
-                                                    "topk_length", "max_logits"};
+struct Kernels {
+  static constexpr const char* kId = "flashmla_sparse";
+  static constexpr std::array<std::string_view, 2> kLayouts{"bf16_1152", "bf16_1024"};
+  static constexpr std::array<std::string_view, 5> kFeatures{"hisparse", "cuda_graph", "attn_sink",
+                                                             "topk_length", "max_logits"};
+  static constexpr int kMaxHeads = sparse::kMaxHeads;
+  static constexpr int kMaxTopk = 1 << 20;
+  static constexpr int kBlock = sparse::kBlock;
 
-dsakit_rc failed(sdk::Error& error, int status, const char* what) {
-  return error.fail(DSAKIT_RC_DEVICE, DSAKIT_DOMAIN_CUDA, status, "%s: %s", what,
-                    cudaGetErrorString(static_cast<cudaError_t>(status)));
-}
-
-// Makes a device current for a call, and the caller's again after it.
-class DeviceScope {
- public:
-  explicit DeviceScope(int device) {
-    if (cudaGetDevice(&before_) != cudaSuccess) before_ = device;
-    if (before_ != device) status_ = cudaSetDevice(device);
-    changed_ = before_ != device && status_ == cudaSuccess;
+  static int device_ctas(int sm_count, int* error) { return sparse::device_ctas(sm_count, error); }
+  static std::size_t workspace_bytes(const sdk::Config& config, int ctas) {
+    return sparse::workspace_bytes(static_cast<int>(config.heads), ctas);
   }
-  ~DeviceScope() {
-    if (changed_) cudaSetDevice(before_);
+  static int launch(const sdk::Config&, const Problem& problem, int ctas, void* workspace,
+                    void* stream) {
+    const Plan plan = make_plan(problem.tokens, problem.heads, problem.topk, ctas);
+    return sparse::launch(problem, plan, workspace, stream);
   }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-  int status() const { return status_; }
-
- private:
-  int before_ = 0;
-  cudaError_t status_ = cudaSuccess;
-  bool changed_ = false;
-};
-
-// OK, or why no row of the manifest serves the configuration.
-dsakit_rc check_served(const sdk::Config& config, sdk::Error& error) {
-  const auto refuse = [&](const char* what) {
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "flashmla_sparse does not serve %s", what);
-  };
-  if (config.layout == nullptr ||
-      (config.kv_layout != "bf16_1152" && config.kv_layout != "bf16_1024"))
-    return refuse("this kv_layout");
-  if (config.d_qk != config.layout->d_qk() || config.d_v != config.layout->d_v)
-    return refuse("d_qk and d_v that differ from the layout's");
-  if (config.phase != "prefill" && config.phase != "decode" && config.phase != "mtp")
-    return refuse("this phase");
-  if (config.heads > kMaxHeads) return refuse("more than 128 heads");
-  if (config.topk > kMaxTopk) return refuse("a topk above 1048576");
-  if (config.ragged) return refuse("index_mode = ragged");
-  if (config.fp8_compute) return refuse("compute = fp8");
-  const auto bf16 = [](DLDataType type) { return type.code == kDLBfloat && type.bits == 16; };
-  if (!bf16(config.q_dtype)) return refuse("a q_dtype other than bf16");
-  if (!bf16(config.out_dtype)) return refuse("an out_dtype other than bf16");
-  for (const std::string& feature : config.features)
-    if (std::ranges::find(kFeatures, feature) == kFeatures.end())
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "flashmla_sparse does not serve feature `%s`",
-                        feature.c_str());
-  if (!config.dims.empty())
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "flashmla_sparse does not know dimension `%s`",
-                      config.dims.front().first.c_str());
-  return DSAKIT_RC_OK;
-}
-
-// A stride of the checked arguments, for tokens counted in groups of `inner`, in `unit` bytes.
-TokenAxis axis(const sdk::TokenStride& stride, std::int64_t inner, std::int64_t unit) {
-  if (stride.inner_count == inner) return {stride.outer / unit, stride.inner / unit};
-  return {stride.outer * inner / unit, stride.outer / unit};
-}
-
-bool aligned(const std::byte* data, std::initializer_list<std::int64_t> strides) {
-  auto bits = reinterpret_cast<std::uintptr_t>(data);
-  for (std::int64_t stride : strides) bits |= static_cast<std::uintptr_t>(stride);
-  return bits % 16 == 0;
-}
-
-template <class To>
-To* as(std::byte* data) {
-  return reinterpret_cast<To*>(data);
-}
-template <class To>
-const To* as(const std::byte* data) {
-  return reinterpret_cast<const To*>(data);
-}
-
-class Backend {
- public:
-  Backend(sdk::Config config, int ctas) : config_(std::move(config)), ctas_(ctas) {}
-
-  static dsakit_rc probe(std::int32_t device_type, std::int32_t device_id, sdk::Error& error) {
-    if (device_type != kDLCUDA)
-      return error.fail(DSAKIT_RC_NO_DEVICE, "flashmla_sparse runs on CUDA devices only");
-    int count = 0;
-    if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess)
-      return error.fail(DSAKIT_RC_NO_DEVICE, DSAKIT_DOMAIN_CUDA, status, "no CUDA device: %s",
-                        cudaGetErrorString(status));
-    if (device_id < 0 || device_id >= count)
-      return error.fail(DSAKIT_RC_NO_DEVICE, "there is no CUDA device %d", device_id);
-    int major = 0, minor = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_id);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device_id);
-    if (major == 9 && minor == 0) return DSAKIT_RC_OK;
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "CUDA device %d is sm_%d%d, the kernels are for sm_90",
-                      device_id, major, minor);
+  static int move_kv_rows(const KvRows& rows, bool append, void* stream) {
+    return sparse::move_kv_rows(rows, append, stream);
   }
-
-  static dsakit_rc create(const sdk::Config& config, std::unique_ptr<Backend>& made,
-                          sdk::Error& error) {
-    if (const dsakit_rc rc = check_served(config, error); rc != DSAKIT_RC_OK) return rc;
-    if (const dsakit_rc rc = probe(config.device_type, config.device_id, error); rc != DSAKIT_RC_OK)
-      return rc;
-    const DeviceScope scope(config.device_id);
-    if (scope.status() != 0) return failed(error, scope.status(), "cudaSetDevice");
-    int status = 0;
-    const int ctas = device_ctas(config.sm_count, &status);
-    if (ctas == 0) return failed(error, status, "preparing the kernels");
-    made = std::make_unique<Backend>(config, ctas);
-    return DSAKIT_RC_OK;
-  }
-
-  dsakit_rc workspace(std::int64_t tokens, dsakit_workspace& answer, sdk::Error& error) const {
-    if (tokens < 0 || tokens > config_.max_tokens)
-      return error.fail(DSAKIT_RC_INVALID, "tokens = %lld is outside 0 ... %lld",
-                        static_cast<long long>(tokens), static_cast<long long>(config_.max_tokens));
-    answer.alignment = kAlignment;
-    answer.bytes = bytes();
-    answer.zero_bytes = 0;
-    return DSAKIT_RC_OK;
-  }
-
-  dsakit_rc run(const dsakit_run_args& args, sdk::Error& error) {
-    sdk::RunView view;
-    dsakit_rc rc = check_run(config_, *config_.layout, args, view, error);
-    if (rc == DSAKIT_RC_OK) rc = check_workspace(args, bytes(), kAlignment, error);
-    if (rc != DSAKIT_RC_OK) return rc;
-    if (view.tokens == 0) return DSAKIT_RC_OK;
-    if (rc = check_reach(view, error); rc != DSAKIT_RC_OK) return rc;
-    const DeviceScope scope(config_.device_id);
-    if (scope.status() != 0) return failed(error, scope.status(), "cudaSetDevice");
-    const Problem problem = make_problem(view);
-    const Plan plan = make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
-    const int status = launch(problem, plan, args.workspace, args.stream);
-    return status == 0 ? DSAKIT_RC_OK : failed(error, status, "launching the kernels");
-  }
-
-  dsakit_rc kv_append(const dsakit_kv_args& args, sdk::Error& error) {
-    return move_rows(args, true, error);
-  }
-  dsakit_rc kv_dequant(const dsakit_kv_args& args, sdk::Error& error) {
-    return move_rows(args, false, error);
-  }
-
- private:
-  std::uint64_t bytes() const { return workspace_bytes(static_cast<int>(config_.heads), ctas_); }
-
-  // What the kernels' copies and counters can reach.
-  dsakit_rc check_reach(const sdk::RunView& view, sdk::Error& error) const {
-    const sdk::CacheView& cache = view.cache[0];
-    if (!aligned(view.q, {view.q_token.outer, view.q_token.inner, view.q_head}))
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "q and its strides must be multiples of 16 bytes");
-    if (!aligned(cache.data, {cache.page_stride, cache.row_stride}))
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "kv and its strides must be multiples of 16 bytes");
-    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    if (cache.pages > kMost / cache.page_size)
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "kv has 2^31 slots or more");
-    if (view.tokens > kMost / (cache.topk / kBlock + 1))
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "q has too many tokens for this topk");
-    return DSAKIT_RC_OK;
-  }
-
-  Problem make_problem(const sdk::RunView& view) const {
-    const sdk::CacheView& cache = view.cache[0];
-    const std::int64_t inner = view.q_token.inner_count;
-    Problem problem;
-    problem.tokens = static_cast<std::int32_t>(view.tokens);
-    problem.heads = static_cast<std::int32_t>(view.heads);
-    problem.topk = static_cast<std::int32_t>(cache.topk);
-    problem.rope = config_.d_qk > kLatent;
-    problem.index64 = cache.wide_indices;
-    problem.lse_log2 = config_.lse == sdk::LseBase::log2;
-    problem.lse_with_sink = config_.lse_with_sink;
-    problem.lse_empty = config_.lse_empty;
-    problem.scale = view.sm_scale;
-    Tensors& t = problem.tensors;
-    t.tokens_inner = static_cast<std::int32_t>(inner);
-    t.q = view.q;
-    t.q_token = axis(view.q_token, inner, 1);
-    t.q_head = view.q_head;
-    t.kv = cache.data;
-    t.kv_page = cache.page_stride;
-    t.kv_row = cache.row_stride;
-    t.page_size = static_cast<std::uint32_t>(cache.page_size);
-    t.slots = static_cast<std::uint32_t>(cache.slots());
-    t.indices = cache.indices;
-    t.index_token = axis(cache.index_row, inner, cache.wide_indices ? 8 : 4);
-    t.length = as<std::int32_t>(cache.length);
-    t.length_stride = cache.length_stride / 4;
-    t.tokens_per_length = static_cast<std::int32_t>(cache.tokens_per_length);
-    t.sink = as<float>(view.sink);
-    t.sink_head = view.sink_stride / 4;
-    t.out = view.out;
-    t.out_token = axis(view.out_token, inner, 1);
-    t.out_head = view.out_head;
-    t.lse = as<float>(view.lse);
-    t.lse_token = axis(view.lse_token, inner, 4);
-    t.lse_head = view.lse_head / 4;
-    t.max_logits = as<float>(view.max_logits);
-    t.max_token = axis(view.max_token, inner, 4);
-    t.max_head = view.max_head / 4;
-    return problem;
-  }
-
-  dsakit_rc move_rows(const dsakit_kv_args& args, bool append, sdk::Error& error) const {
-    sdk::KvRowsView view;
-    if (const dsakit_rc rc = check_kv_rows(config_, *config_.layout, args, view, error);
-        rc != DSAKIT_RC_OK)
-      return rc;
-    const DeviceScope scope(config_.device_id);
-    if (scope.status() != 0) return failed(error, scope.status(), "cudaSetDevice");
-    KvRows rows;
-    rows.pool = view.data;
-    rows.pages = view.pages;
-    rows.page_size = view.page_size;
-    rows.page_stride = view.page_stride;
-    rows.row_stride = view.row_stride;
-    rows.count = view.count;
-    rows.slots = view.slots;
-    rows.wide_slots = view.wide_slots;
-    rows.slot_stride = view.slot_stride;
-    rows.rows = view.rows;
-    rows.rows_fp32 = view.rows_fp32;
-    rows.row_bytes = view.row_bytes;
-    rows.elements = static_cast<std::int32_t>(config_.d_qk);
-    const int status = move_kv_rows(rows, append, view.stream);
-    return status == 0 ? DSAKIT_RC_OK : failed(error, status, "launching the row copy");
-  }
-
-  sdk::Config config_;
-  int ctas_;
 };
 
 }  // namespace
 }  // namespace dsakit::sparse
 
-DSAKIT_PLUGIN(dsakit::sparse::Backend)
+DSAKIT_PLUGIN(dsakit::cuda::SparseBackend<dsakit::sparse::Kernels>)

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/cuda/host_device.hpp"
 #include "common/cuda/sparse_call.hpp"
 
 namespace dsakit::sparse {

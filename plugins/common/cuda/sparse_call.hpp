@@ -8,12 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define DSAKIT_HOST_DEVICE __host__ __device__
-#else
-#define DSAKIT_HOST_DEVICE
-#endif
-
 namespace dsakit::cuda {
 
 // Address of token t's part of a tensor, tokens being [T] or [b, s] with t = b_index * s + s_index.
