@@ -74,7 +74,7 @@ def check_traces(path, text):
 def check_mirror(paths):
     """Every folder with tests mirrors a folder of the tree, and every layer of core/ has tests."""
     problems = []
-    folders = {path.parent.as_posix() for path in paths}
+    folders = {folder.as_posix() for path in paths for folder in path.parents}
     tested = {path.relative_to("tests").parts[0] for path in paths
               if path.parts[0] == "tests" and path.stem.endswith("_test") and len(path.parts) > 2}
     # device_layer tests core/device without a device; plugins_cpu tests plugins/cpu.
