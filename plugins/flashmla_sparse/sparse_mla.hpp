@@ -1,58 +1,18 @@
-// Sparse MLA attention over bf16 keys on Hopper: what the kernels take and how work is divided.
+// Sparse MLA attention over bf16 keys on Hopper: what the kernels take.
 //
-// Plain data shared by host and device code; no CUDA header is needed to include it. For token t
+// No CUDA header is needed to include it; how work is divided is in sparse_plan.hpp. For token t
 // and head i over the selected rows k: out = softmax(scale * <q, K[k]>) * K[k][:512], with the
 // conventions of dsakit_run_args. q, kv and their strides are multiples of 16 bytes.
-//
-// Division of work. The keys of a token are cut into blocks; the blocks of all tokens form one
-// line, and each CTA takes one contiguous range of it for 64 heads (with more heads, two
-// neighbouring CTAs share a range). A range that covers only part of a token writes a partial
-// result, two at most, and a second kernel merges the partials of each token in order. The ranges
-// depend on shapes alone.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "common/cuda/host_device.hpp"
-#include "common/cuda/sparse_call.hpp"
+#include "common/cuda/sparse_plan.hpp"
 
 namespace dsakit::sparse {
 
-inline constexpr int kLatent = 512;      // dimensions of V, and of K without the rope part
-inline constexpr int kHalf = 256;        // of them, those that one warpgroup owns
-inline constexpr int kMaxHeads = 128;    // query heads
-inline constexpr int kMaxGroups = 192;   // ranges of one launch; the merge kernel counts on it
-inline constexpr int kBlock = 64;        // keys of a block
-inline constexpr int kStages = 2;        // blocks in shared memory
-inline constexpr int kPartialSlots = 2;  // partials that one group may write
-
-using cuda::Problem;
-using cuda::Tensors;
-using cuda::TokenAxis;
-
-// Result of planning: depends on the shapes alone.
-struct Plan {
-  int32_t head_tiles = 1;  // tiles of 64 heads
-  int32_t blocks = 0;      // blocks a token
-  int32_t groups = 0;      // ranges; each has head_tiles CTAs
-  int32_t grain = 1;       // ranges start at multiples of it
-  int32_t share = 0;       // grains of a range; the first `longer` ranges have one more
-  int32_t longer = 0;
-  bool merge = false;  // whether a range may end inside a token
-};
-
-// First block of range g on the line of tokens * blocks.
-DSAKIT_HOST_DEVICE inline int32_t range_start(const Plan& plan, int32_t g) {
-  return (g * plan.share + (g < plan.longer ? g : plan.longer)) * plan.grain;
-}
-
-// Range that holds block x of the line.
-DSAKIT_HOST_DEVICE inline int32_t range_of(const Plan& plan, int32_t x) {
-  const int32_t grain = x / plan.grain, in_longer = plan.longer * (plan.share + 1);
-  return grain < in_longer ? grain / (plan.share + 1)
-                           : plan.longer + (grain - in_longer) / plan.share;
-}
+inline constexpr int kStages = 2;  // blocks in shared memory
 
 // The plan for `tokens` tokens on `max_ctas` CTAs that run at once. tokens * topk / 64 is under
 // 2^31.

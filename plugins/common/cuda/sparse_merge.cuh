@@ -6,7 +6,8 @@
 // under the attention kernel (programmatic dependent launch) and waits for its end.
 #pragma once
 
-#include "flashmla_sparse/sm90_attention.cuh"
+#include "common/cuda/sm90_async.cuh"
+#include "common/cuda/sparse_softmax.cuh"
 
 namespace dsakit::sparse {
 
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(kMergeWarps * 32)
 #pragma unroll 1
   for (int trip = kSplit > 1 ? 0 : 1; trip < 2; ++trip) {
     if (trip == 1) {
-      wait_for_prior_launch();
+      cuda::wait_for_prior_launch();
       if (partials.count < 2) return;
     }
     Work work{args,         half / 2,      half % 2 * kHalf + lane * 8,
