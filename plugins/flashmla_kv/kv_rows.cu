@@ -4,7 +4,7 @@
 #include "dsakit/kv_layout.hpp"
 #include "flashmla_kv/kv_rows.hpp"
 
-namespace dsakit::sparse_fp8 {
+namespace dsakit::sparse::fp8 {
 namespace {
 
 constexpr KvLayout kLayout = *find_kv_layout("fp8_656_g128");
@@ -63,4 +63,4 @@ int move_kv_rows(const KvRows& rows, bool append, void* stream) {
   return cuda::launch_rows<GroupsRow>(rows, append, stream);
 }
 
-}  // namespace dsakit::sparse_fp8
+}  // namespace dsakit::sparse::fp8

@@ -4,7 +4,7 @@
 
 #include "common/cuda/kv_rows.hpp"
 
-namespace dsakit::sparse_fp8 {
+namespace dsakit::sparse::fp8 {
 
 using cuda::KvRows;
 
@@ -12,4 +12,4 @@ using cuda::KvRows;
 // bytes; elements is 576 or 512. Returns a cudaError_t.
 int move_kv_rows(const KvRows& rows, bool append, void* stream);
 
-}  // namespace dsakit::sparse_fp8
+}  // namespace dsakit::sparse::fp8

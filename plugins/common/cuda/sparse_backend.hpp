@@ -2,15 +2,12 @@
 // enqueues runs. The table's contracts are in plugin_abi.h, the manifest says what is served.
 //
 // SparseBackend<Kernels> is the class for DSAKIT_PLUGIN. Kernels has
-//   kId                        the plugin's id
-//   kLayouts, kFeatures        names that its manifest serves
-//   kMaxHeads, kMaxTopk        likewise
-//   kBlock                     keys of a unit of work; tokens * units stays below 2^31
-//   device_ctas(sm_count, int* error)               CTAs at once on the current device; 0: error
-//   workspace_bytes(config, ctas)
-//   launch(config, problem, ctas, workspace, stream)
-//   move_kv_rows(rows, append, stream)              kv_append and kv_dequant
-// whose int results are cudaError_t. An instance is immutable; threads as plugin_abi.h says.
+//   kId                   the plugin's id
+//   kLayouts, kFeatures   names that its manifest serves
+//   make_plan, workspace_bytes, device_ctas, launch   as in the plugin's launch header
+//   move_kv_rows          as in its kv_rows.hpp
+// The manifest's limits of heads and topk are here. An instance is immutable; threads as
+// plugin_abi.h says.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,11 +19,14 @@
 #include <utility>
 
 #include "common/cuda/kv_rows.hpp"
-#include "common/cuda/sparse_call.hpp"
+#include "common/cuda/sparse_plan.hpp"
 #include "sdk/plugin.hpp"
 #include "sdk/run_view.hpp"
 
-namespace dsakit::cuda {
+namespace dsakit::sparse {
+
+inline constexpr int kMaxTopk = 1 << 20;
+
 namespace detail {
 
 inline dsakit_rc failed(sdk::Error& error, int status, const char* what) {
@@ -70,12 +70,12 @@ dsakit_rc check_served(const sdk::Config& config, sdk::Error& error) {
     return refuse("d_qk and d_v that differ from the layout's");
   if (config.phase != "prefill" && config.phase != "decode" && config.phase != "mtp")
     return refuse("this phase");
-  if (config.heads > Kernels::kMaxHeads)
+  if (config.heads > kMaxHeads)
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve more than %d heads", Kernels::kId,
-                      int{Kernels::kMaxHeads});
-  if (config.topk > Kernels::kMaxTopk)
+                      kMaxHeads);
+  if (config.topk > kMaxTopk)
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve a topk above %d", Kernels::kId,
-                      int{Kernels::kMaxTopk});
+                      kMaxTopk);
   if (config.ragged) return refuse("index_mode = ragged");
   if (config.fp8_compute) return refuse("compute = fp8");
   const auto bf16 = [](DLDataType type) { return type.code == kDLBfloat && type.bits == 16; };
@@ -127,7 +127,7 @@ inline Problem make_problem(const sdk::Config& config, const sdk::RunView& view)
   problem.tokens = static_cast<std::int32_t>(view.tokens);
   problem.heads = static_cast<std::int32_t>(view.heads);
   problem.topk = static_cast<std::int32_t>(cache.topk);
-  problem.rope = config.d_qk > config.d_v;
+  problem.rope = config.d_qk > kLatent;
   problem.index64 = cache.wide_indices;
   problem.lse_log2 = config.lse == sdk::LseBase::log2;
   problem.lse_with_sink = config.lse_with_sink;
@@ -221,7 +221,8 @@ class SparseBackend {
     const detail::DeviceScope scope(config_.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
     const Problem problem = detail::make_problem(config_, view);
-    const int status = Kernels::launch(config_, problem, ctas_, args.workspace, args.stream);
+    const Plan plan = Kernels::make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
+    const int status = Kernels::launch(problem, plan, args.workspace, args.stream);
     return status == 0 ? DSAKIT_RC_OK : detail::failed(error, status, "launching the kernels");
   }
 
@@ -235,7 +236,9 @@ class SparseBackend {
  private:
   static constexpr std::uint32_t kAlignment = 256;  // of the workspace
 
-  std::uint64_t bytes() const { return Kernels::workspace_bytes(config_, ctas_); }
+  std::uint64_t bytes() const {
+    return Kernels::workspace_bytes(static_cast<int>(config_.heads), ctas_);
+  }
 
   // What the kernels' copies and counters can reach.
   dsakit_rc check_reach(const sdk::RunView& view, sdk::Error& error) const {
@@ -249,7 +252,7 @@ class SparseBackend {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     if (cache.pages > kMost / cache.page_size)
       return error.fail(DSAKIT_RC_UNSUPPORTED, "kv has 2^31 slots or more");
-    if (view.tokens > kMost / (cache.topk / Kernels::kBlock + 1))
+    if (view.tokens > kMost / (cache.topk / kBlock + 1))
       return error.fail(DSAKIT_RC_UNSUPPORTED, "q has too many tokens for this topk");
     return DSAKIT_RC_OK;
   }
@@ -265,7 +268,7 @@ class SparseBackend {
       return rc;
     const detail::DeviceScope scope(config_.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
-    KvRows rows;
+    cuda::KvRows rows;
     rows.pool = view.data;
     rows.pages = view.pages;
     rows.page_size = view.page_size;
@@ -288,4 +291,4 @@ class SparseBackend {
   int ctas_;
 };
 
-}  // namespace dsakit::cuda
+}  // namespace dsakit::sparse

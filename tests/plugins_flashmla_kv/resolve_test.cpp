@@ -1,0 +1,72 @@
+// The plugins of this build as the catalogue: on Hopper, real models with an fp8 cache get this
+// plugin in every phase, with and without HiSparse; a bf16 cache stays with flashmla_sparse.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "catalog/catalog.hpp"
+#include "device/model_config.hpp"
+#include "diag/render.hpp"
+
+namespace dsakit::flashmla_kv_test {
+namespace {
+
+const Catalog& local() {
+  static const std::shared_ptr<const Catalog> catalog =
+      Catalog::open_plugins({{PLUGIN_DIR, "API", true, ""}});
+  return *catalog;
+}
+
+struct Asked {
+  const char *model, *kv_dtype;
+  bool hisparse, mtp;
+};
+
+// "prefill/decode[/mtp]/kv_layout", or why not.
+std::string outcome(const Asked& asked) {
+  const std::string file =
+      std::string(DSAKIT_TESTS_DIR) + "/golden/models/" + asked.model + ".json";
+  const auto facts = read_model_config(file);
+  if (!facts) return render_text(facts.error());
+  RequestOptions options;
+  options.device = "sm_90";
+  options.kv_dtype = asked.kv_dtype;
+  options.hisparse = asked.hisparse;
+  options.mtp = asked.mtp;
+  const auto request = make_request(*facts, options);
+  if (!request) return render_text(request.error());
+  const Answer answer = local().solver().resolve(*request);
+  if (!answer.ok()) return to_json(answer);
+  std::string text;
+  for (const std::string& backend : answer.session.backend)
+    if (!backend.empty()) text += backend + "/";
+  for (const auto& [dim, value] : answer.provides)
+    if (dim == "kv_layout") text += value;
+  return text;
+}
+
+TEST(LocalCatalogue, Fp8CachesOnHopperGetFlashmlaKvInEveryPhase) {
+  for (const char* model : {"glm-5.2-fp8", "glm-5.2", "glm-5-fp8", "deepseek-v3.2"})
+    for (const bool hisparse : {true, false}) {
+      SCOPED_TRACE(std::string(model) + (hisparse ? " hisparse" : ""));
+      EXPECT_EQ(outcome({model, "fp8_e4m3", hisparse, false}),
+                "flashmla_kv/flashmla_kv/\"fp8_656_g128\"");
+      EXPECT_EQ(outcome({model, "fp8_e4m3", hisparse, true}),
+                "flashmla_kv/flashmla_kv/flashmla_kv/\"fp8_656_g128\"");
+    }
+}
+
+TEST(LocalCatalogue, RowsWithoutRopeHaveTheirOwnLayout) {
+  EXPECT_EQ(outcome({"glm-5.3-flash", "fp8_e4m3", true, false}),
+            "flashmla_kv/flashmla_kv/\"fp8_528_g128\"");
+}
+
+TEST(LocalCatalogue, Bf16CachesStayWithFlashmlaSparse) {
+  for (const char* dtype : {"bf16", "auto"})
+    for (const bool hisparse : {true, false})
+      EXPECT_EQ(outcome({"glm-5.2-fp8", dtype, hisparse, true}),
+                "flashmla_sparse/flashmla_sparse/flashmla_sparse/\"bf16_1152\"");
+}
+
+}  // namespace
+}  // namespace dsakit::flashmla_kv_test
