@@ -13,6 +13,7 @@
 
 #include "kvcache/codec.hpp"
 #include "kvcache/float8.hpp"
+#include "support/hostile_rows.hpp"
 
 namespace dsakit::cuda {
 namespace {
@@ -71,33 +72,15 @@ TEST(KvValues, ScalesAreThoseOfTheCodec) {
   });
 }
 
-// Groups of any 32 bits, of ordinary sizes, of subnormal numbers, of zeros of both signs; in each,
-// now and then, a NaN or an infinity.
-std::vector<float> row_of(int kind, std::size_t size, std::mt19937& random) {
-  std::vector<float> row(size);
-  for (float& value : row) {
-    const auto any = static_cast<std::uint32_t>(random());
-    const float unit = static_cast<float>(any >> 8) * 0x1p-23F - 1;
-    if (kind == 0) value = std::bit_cast<float>(any);
-    if (kind == 1) value = unit * 30;
-    if (kind == 2) value = std::bit_cast<float>(any & 0x807FFFFFU);
-    if (kind == 3) value = std::bit_cast<float>(any & 0x80000000U);
-    if (kind != 0 && any % 101 == 7) value = std::bit_cast<float>(any | 0x7FC00000U);
-    if (kind != 0 && any % 307 == 9)
-      value = std::bit_cast<float>((any & 0x80000000U) | 0x7F800000U);
-  }
-  return row;
-}
-
 TEST(KvValues, GroupsBecomeTheBytesOfTheCodec) {
   const KvLayout& layout = *find_kv_layout("fp8_528_g128");
   std::vector<std::byte> memory(static_cast<std::size_t>(layout.row_bytes)), wanted = memory;
   const kvcache::Pool pool = kvcache::compact_pool(layout, wanted.data(), 1, 1);
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
-    const std::vector<float> row =
-        row_of(round % 4, static_cast<std::size_t>(layout.latent), random);
-    const bool pow2 = round / 4 % 2 == 1;
+    const std::vector<float> row = test::hostile_row(
+        round % test::kHostileRows, static_cast<std::size_t>(layout.latent), random);
+    const bool pow2 = round / test::kHostileRows % 2 == 1;
     kvcache::encode_row(
         pool, 0, pow2 ? kvcache::ScaleRule::pow2_fp32 : kvcache::ScaleRule::arbitrary_fp32, row);
     const auto group = static_cast<std::size_t>(layout.group);
