@@ -1,7 +1,9 @@
 // L4, stored keys: kv_append and kv_dequant give the bytes of core/kvcache; a hot buffer whose
 // slots are given to other tokens between steps (feature hisparse).
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -31,14 +33,26 @@ struct KvCase {
       std::vector<float> row(static_cast<std::size_t>(width));
       for (float& value : row)
         value = normal(random, std::pow(10.0F, static_cast<float>(i % 5) - 2));
-      if (i == 3) std::fill(row.begin(), row.end(), 0.0F);
-      if (i == 5) row[1] = 1e30F;
+      spoil(row, i);
       for (std::int64_t c = 0; c < width; ++c) {
         write_value(rows.at(i * (width + 8) + c), type, row[static_cast<std::size_t>(c)]);
         if (!fp32_rows) row[static_cast<std::size_t>(c)] = read(i, c);
       }
       values.push_back(std::move(row));
     }
+  }
+
+  // What a quantiser must survive: groups of zeros and of subnormal numbers, values far beyond the
+  // others, infinities, NaN.
+  static void spoil(std::vector<float>& row, std::int64_t i) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const float nan = std::bit_cast<float>(0x7FC00000U);
+    if (i == 4) std::fill(row.begin(), row.end() - 60, 0.0F);
+    if (i == 5) row[1] = 1e30F;
+    if (i == 6) std::fill(row.begin(), row.end() - 60, std::bit_cast<float>(0x00012345U));
+    if (i == 8) row[0] = kInfinity, row[130] = -kInfinity, row[131] = 1e38F;
+    if (i == 9) row[2] = nan, row[140] = -nan, row[300] = -0.0F, row.back() = nan;
+    if (i == 10) std::fill(row.begin() + 128, row.begin() + 256, -nan);
   }
 
   // Distinct; every fourth does not exist.

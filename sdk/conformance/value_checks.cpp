@@ -23,12 +23,28 @@ void basic(Trial& trial) {
     });
 }
 
-// Peaked logits make a small error of a scale visible.
+// Keys whose groups differ by many powers of ten, within a row and from row to row.
+void mix_scales(Problem& p) {
+  const KvLayout& layout = *p.codec_pool(0).layout;
+  const auto group = static_cast<std::size_t>(layout.group > 0 ? layout.group : 128);
+  const std::int64_t slots = p.codec_pool(0).slots();
+  std::mt19937 random(29);
+  std::vector<float> key(static_cast<std::size_t>(p.config.d_qk));
+  for (std::int64_t slot = 0; slot < slots; ++slot) {
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      const auto power = (static_cast<std::size_t>(slot) * 5 + i / group * 3) % 11;
+      key[i] = normal(random, std::pow(10.0F, static_cast<float>(power) - 6));
+    }
+    p.set_key(0, slot, key);
+  }
+}
+
+// Peaked logits make a small error of a scale visible; 1e5 is beyond fp16.
 void scales(Trial& trial) {
   if (!trial.ready()) return;
   if (layout_of(trial).scale == KvScale::none) return trial.skip("the layout has no scales");
   for (const char* rule : {"any", "pow2_fp32"})
-    for (const float amplitude : {1.0F, 37.0F, 1e-5F, 1000.0F})
+    for (const float amplitude : {1.0F, 37.0F, 1e-5F, 1000.0F, 1e5F})
       trial.each_phase([&](Description& d) {
         d.kv_scale = rule;
         d.kv_amplitude = amplitude;
@@ -43,6 +59,14 @@ void scales(Trial& trial) {
       d.q_amplitude = 12.0F / d.kv_amplitude;
       trial.make_small(d);
     });
+  trial.each_phase(
+      [&](Description& d) {
+        d.kv_amplitude = 1e4F;
+        d.q_amplitude = 12.0F / d.kv_amplitude;
+        d.tensor_scale = 32.0F;
+        trial.make_small(d);
+      },
+      mix_scales);
   // A group of zeros has a scale, too.
   trial.each_phase([](Description&) {},
                    [&](Problem& p) {
