@@ -1,10 +1,11 @@
 # The kit judged by plugins whose one mistake is known, and the plugins of the project judged by the kit.
 set(DSAKIT_TOY_DIR ${CMAKE_CURRENT_BINARY_DIR}/conformance/plugins)
 foreach(wrong right minus_one tail length_ignored lse_base sink_in_lse duplicates bf16_scales int32_offset allocates
-              throws other_entry nan_leaks exits hangs claims_sink)
+              throws other_entry nan_leaks exits hangs claims_sink fp16_range nan_in_scale)
   configure_file(conformance/wrong/manifest.json.in conformance/${wrong}/manifest.json @ONLY)
   dsakit_add_plugin(toy_${wrong} MANIFEST ${CMAKE_CURRENT_BINARY_DIR}/conformance/${wrong}/manifest.json
-                    SOURCES conformance/wrong/toy.cpp OUTPUT_DIRECTORY ${DSAKIT_TOY_DIR} NO_INSTALL)
+                    SOURCES conformance/wrong/toy.cpp INCLUDES ${PROJECT_SOURCE_DIR}/plugins
+                    OUTPUT_DIRECTORY ${DSAKIT_TOY_DIR} NO_INSTALL)
   target_compile_definitions(dsakit_plugin_toy_${wrong} PRIVATE TOY_WRONG="${wrong}")
   dsakit_numeric(dsakit_plugin_toy_${wrong})  # most of the test's time is spent in toys
   list(APPEND toy_targets dsakit_plugin_toy_${wrong})

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/cuda/kv_values.hpp"
 #include "sdk/plugin.hpp"
 #include "sdk/run_view.hpp"
 
@@ -100,6 +101,27 @@ class Toy {
     return DSAKIT_RC_OK;
   }
 
+  dsakit_rc kv_append(const dsakit_kv_args& args, Error& error) {
+    KvRowsView view;
+    const dsakit_rc rc = check_kv_rows(config_, *config_.layout, args, view, error);
+    if (rc != DSAKIT_RC_OK) return rc;
+    for (std::int64_t i = 0; i < view.count; ++i) {
+      const std::int64_t slot = integer(view.slots + i * view.slot_stride, view.wide_slots);
+      if (slot < 0 || slot >= view.pages * view.page_size) continue;
+      float row[576];
+      for (int d = 0; d < 576; ++d) {
+        const std::byte* at = view.rows + i * view.row_bytes + d * (view.rows_fp32 ? 4 : 2);
+        if (view.rows_fp32)
+          std::memcpy(&row[d], at, 4);
+        else
+          row[d] = bf16(at);
+      }
+      store(row, view.data + slot / view.page_size * view.page_stride +
+                     slot % view.page_size * view.row_stride);
+    }
+    return DSAKIT_RC_OK;
+  }
+
   dsakit_rc run(const dsakit_run_args& args, Error& error) {
     RunView view;
     const dsakit_rc rc = check_run(config_, *config_.layout, args, view, error);
@@ -124,6 +146,25 @@ class Toy {
  private:
   std::int64_t padded() const { return (config_.topk + 63) / 64 * 64; }
 
+  void store(const float* row, std::byte* to) const {
+    const bool halves = config_.layout->element == KvElement::bf16;
+    for (int first = 0; first < 512 && !halves; first += 128) {
+      std::uint32_t amax = 0;
+      for (int i = first; i < first + 128; ++i) {
+        const bool nan = std::isnan(row[i]) && wrong("nan_in_scale");
+        amax = std::max(amax, nan ? 0x7FC00000U : dsakit::cuda::magnitude_bits(row[i]));
+      }
+      const float scale = dsakit::cuda::group_scale(amax, config_.kv_scale != ScaleKind::any);
+      for (int i = first; i < first + 128; ++i)
+        to[i] = std::byte{dsakit::cuda::to_e4m3(row[i], scale)};
+      std::memcpy(to + 512 + first / 32, &scale, 4);
+    }
+    for (int i = halves ? 0 : 512; i < 576; ++i) {
+      const std::uint16_t half = dsakit::cuda::to_bf16(row[i]);
+      std::memcpy(to + (halves ? 0 : 528 - 1024) + 2 * i, &half, 2);
+    }
+  }
+
   void read_key(const CacheView& cache, std::int64_t slot) {
     std::int64_t offset =
         slot / cache.page_size * cache.page_stride + slot % cache.page_size * cache.row_stride;
@@ -138,6 +179,7 @@ class Toy {
         scale = bf16(reinterpret_cast<const std::byte*>(&rounded));
       }
       key_[i] = halves ? bf16(row + 2 * i) : e4m3(row[i]) * scale;
+      if (wrong("fp16_range")) key_[i] = std::clamp(key_[i], -65504.0F, 65504.0F);
     }
     for (int i = 0; i < 64; ++i) key_[512 + i] = bf16(row + (halves ? 1024 : 528) + 2 * i);
   }
