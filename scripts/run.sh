@@ -11,8 +11,10 @@ source scripts/common.sh
 scripts/deps.sh
 build release tools/all plugins/cpu/all
 # The plugins of a CUDA device that is here, where a compiler for them was found.
-if [[ $(build/release/bin/dsakit doctor) == *$'\n  cuda 0 '* && -d build/release/plugins/flashmla_sparse ]]; then
-  build release plugins/flashmla_sparse/all
+if [[ $(build/release/bin/dsakit doctor) == *$'\n  cuda 0 '* ]]; then
+  for plugin in plugins/flashmla_*; do
+    if [[ -d build/release/$plugin ]]; then build release "$plugin/all"; fi
+  done
 fi
 
 # Prints a command and runs it. 1 is an answer ("no"), not a failure of this script.
