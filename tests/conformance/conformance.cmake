@@ -1,7 +1,7 @@
 # The kit judged by plugins whose one mistake is known, and the plugins of the project judged by the kit.
 set(DSAKIT_TOY_DIR ${CMAKE_CURRENT_BINARY_DIR}/conformance/plugins)
 foreach(wrong right minus_one tail length_ignored lse_base sink_in_lse duplicates bf16_scales int32_offset allocates
-              throws other_entry nan_leaks exits hangs claims_sink fp16_range nan_in_scale)
+              throws other_entry nan_leaks exits hangs claims_sink fp16_keys fp16_range nan_in_scale)
   configure_file(conformance/wrong/manifest.json.in conformance/${wrong}/manifest.json @ONLY)
   dsakit_add_plugin(toy_${wrong} MANIFEST ${CMAKE_CURRENT_BINARY_DIR}/conformance/${wrong}/manifest.json
                     SOURCES conformance/wrong/toy.cpp INCLUDES ${PROJECT_SOURCE_DIR}/plugins

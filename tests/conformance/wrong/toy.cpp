@@ -39,6 +39,15 @@ std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
+// Rounded to the 11 bits that fp16 has of a normal number.
+float with_fp16_bits(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, 4);
+  bits = (bits + 0xFFF + (bits >> 13 & 1)) & ~0x1FFFU;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
 float e4m3_value(int bits) {
   const int exponent = bits >> 3 & 15;
   const int mantissa = bits & 7;
@@ -179,6 +188,7 @@ class Toy {
         scale = bf16(reinterpret_cast<const std::byte*>(&rounded));
       }
       key_[i] = halves ? bf16(row + 2 * i) : e4m3(row[i]) * scale;
+      if (wrong("fp16_keys")) key_[i] = with_fp16_bits(key_[i]);
       if (wrong("fp16_range")) key_[i] = std::clamp(key_[i], -65504.0F, 65504.0F);
     }
     for (int i = 0; i < 64; ++i) key_[512 + i] = bf16(row + (halves ? 1024 : 528) + 2 * i);
