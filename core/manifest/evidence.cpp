@@ -109,6 +109,19 @@ std::optional<std::string> why_stale(const EvidenceRecord& record, const Manifes
   return std::nullopt;
 }
 
+void keep_other_part(EvidenceRecord& fresh, const EvidenceRecord& before) {
+  if (before.plugin != fresh.plugin || before.device != fresh.device ||
+      before.build.sources != fresh.build.sources ||
+      compilers(before.build.toolkit) != compilers(fresh.build.toolkit))
+    return;
+  if (!fresh.times) fresh.times = before.times;
+  if (fresh.judged() || !before.judged()) return;
+  fresh.date = before.date;
+  fresh.tier = before.tier;
+  fresh.levels = before.levels;
+  fresh.rows = before.rows;
+}
+
 std::vector<std::string> stale_rows(const EvidenceRecord& record, const Manifest& built) {
   std::vector<std::string> out;
   for (const RowEvidence& evidence : record.rows) {

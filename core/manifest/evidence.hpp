@@ -43,7 +43,31 @@ struct RowEvidence {
   bool proven() const;
 };
 
-// One run of the kit on one device.
+// One shape that `dsakit bench` timed on a GPU.
+struct TimedShape {
+  std::string row, phase, suite, label;  // suite and label: as bench calls the shape; may be empty
+  int heads = 0, topk = 0, tokens = 0, s_q = 1, pool = 0, page_size = 1;
+  bool own_pools = false;             // each request has `pool` rows of its own
+  std::vector<std::string> features;  // that were used
+  std::vector<double> clean, dirty;   // microseconds of each call, by the flush before it
+  std::optional<double> baseline_clean, baseline_dirty;  // another kernel's, where there is one
+};
+
+// One run of `dsakit bench` on one GPU: what the GPU could do, and the times.
+struct MeasuredTimes {
+  struct Ceiling {
+    std::string name, unit;
+    double here = 0, baseline = 0;  // here 0: not measured
+  };
+  std::string date, baseline;  // baseline: whose times stand beside; may be empty
+  int seed = 0;
+  std::vector<Ceiling> ceilings;
+  double empty_kernel = 0;  // microseconds
+  std::vector<int> clock;   // MHz: the least, the median and the most that was read; or none
+  std::vector<TimedShape> shapes;
+};
+
+// What is known of one build on one device: a run of the kit, a run of bench, or both.
 struct EvidenceRecord {
   std::string plugin, date;                   // date: 2026-11-30
   std::string device, arch, driver, runtime;  // device: "NVIDIA H200"; arch: "sm_90"
@@ -51,7 +75,15 @@ struct EvidenceRecord {
   std::string tier;                           // reduced, full
   std::vector<LevelPassed> levels;            // of checks of the whole plugin
   std::vector<RowEvidence> rows;
+  std::optional<MeasuredTimes> times{};
+
+  // The kit ran; else tier, levels and rows are empty.
+  bool judged() const { return !tier.empty(); }
 };
+
+// Adds the part that `fresh` lacks from an older record, if that is about the same sources,
+// compilers and device.
+void keep_other_part(EvidenceRecord& fresh, const EvidenceRecord& before);
 
 // E0119 with the path and what is allowed there; `file` appears in messages only.
 tl::expected<EvidenceRecord, Diagnostic> parse_evidence(std::string_view json,

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "manifest/evidence.hpp"
+#include "manifest/evidence_reader.hpp"
 #include "manifest/json.hpp"
 #include "manifest/sha256.hpp"
 #include "manifest/value.hpp"
@@ -17,99 +18,14 @@ namespace {
 
 using nlohmann::json;
 using Ordered = nlohmann::ordered_json;
+using detail::EvidenceReader;
+using detail::read_times;
+using detail::times_json;
 
 constexpr int kRecordSchema = 1;
-constexpr std::size_t kMostItems = 256;
-constexpr JsonLimits kLimits{.max_bytes = 256 * 1024, .integers_only = false};
+constexpr JsonLimits kLimits{.max_bytes = 2 * 1024 * 1024, .integers_only = false};
 
-// Reads values below one path; the first that is wrong is remembered and the rest is skipped.
-class Reader {
- public:
-  explicit Reader(const std::string& file) : file_(file) {}
-
-  std::optional<Diagnostic> refusal;
-
-  bool fail(const std::string& path, const std::string& found, std::string allowed) {
-    if (!refusal) {
-      refusal = Diagnostic(Code::E0119)
-                    .with("file", file_)
-                    .with("path", path.empty() ? "the top level" : path)
-                    .with("found", found)
-                    .with("allowed", std::move(allowed));
-    }
-    return false;
-  }
-
-  // An object of these keys and no other; those after `optional` may be missing.
-  bool keys(const json& value, const std::string& path, const std::vector<std::string>& needed,
-            const std::vector<std::string>& optional = {}) {
-    const std::string allowed = fmt::format("an object of {}", fmt::join(needed, ", "));
-    if (!value.is_object()) return fail(path, json_excerpt(value), allowed);
-    for (const std::string& key : needed) {
-      if (!value.contains(key)) return fail(join(path, key), "nothing", allowed);
-    }
-    for (const auto& [key, member] : value.items()) {
-      if (std::ranges::find(needed, key) == needed.end() &&
-          std::ranges::find(optional, key) == optional.end())
-        return fail(join(path, key), json_excerpt(member), "no such key");
-    }
-    return true;
-  }
-
-  std::string text(const json& value, const std::string& path, bool may_be_empty = false) {
-    if (value.is_string() && (may_be_empty || !value.get_ref<const std::string&>().empty()))
-      return value.get<std::string>();
-    fail(path, json_excerpt(value), may_be_empty ? "a string" : "a string that is not empty");
-    return "";
-  }
-
-  std::string word(const json& value, const std::string& path) {
-    if (value.is_string() && is_token(value.get_ref<const std::string&>()))
-      return value.get<std::string>();
-    fail(path, json_excerpt(value), "a token");
-    return "";
-  }
-
-  std::string digest(const json& value, const std::string& path) {
-    if (value.is_string() && is_sha256(value.get_ref<const std::string&>()))
-      return value.get<std::string>();
-    fail(path, json_excerpt(value), "sha256: and 64 digits 0-9 a-f");
-    return "";
-  }
-
-  int number(const json& value, const std::string& path, int low, int high) {
-    if (value.is_number_integer() && value >= low && value <= high) return value.get<int>();
-    fail(path, json_excerpt(value), fmt::format("an integer from {} to {}", low, high));
-    return low;
-  }
-
-  double measure(const json& value, const std::string& path, double high) {
-    if (value.is_number() && value >= 0.0 && value <= high) return value.get<double>();
-    fail(path, json_excerpt(value), fmt::format("a number from 0 to {}", high));
-    return 0;
-  }
-
-  template <class Item, class Read>
-  std::vector<Item> list(const json& value, const std::string& path, Read&& read) {
-    std::vector<Item> out;
-    if (!value.is_array() || value.size() > kMostItems) {
-      fail(path, json_excerpt(value), fmt::format("a list of at most {}", kMostItems));
-      return out;
-    }
-    for (std::size_t i = 0; i < value.size() && !refusal; ++i)
-      out.push_back(read(value[i], fmt::format("{}[{}]", path, i)));
-    return out;
-  }
-
-  static std::string join(const std::string& path, const std::string& key) {
-    return path.empty() ? key : path + "." + key;
-  }
-
- private:
-  const std::string& file_;
-};
-
-LevelPassed read_level(Reader& in, const json& value, const std::string& path) {
+LevelPassed read_level(EvidenceReader& in, const json& value, const std::string& path) {
   LevelPassed out;
   if (!in.keys(value, path, {"level", "checks", "cases"}, {"skipped"})) return out;
   out.level = in.number(value["level"], path + ".level", 0, 5);
@@ -124,7 +40,8 @@ LevelPassed read_level(Reader& in, const json& value, const std::string& path) {
 }
 
 // Levels in ascending order, each once.
-std::vector<LevelPassed> read_levels(Reader& in, const json& value, const std::string& path) {
+std::vector<LevelPassed> read_levels(EvidenceReader& in, const json& value,
+                                     const std::string& path) {
   auto out = in.list<LevelPassed>(value, path, [&](const json& item, const std::string& here) {
     return read_level(in, item, here);
   });
@@ -133,7 +50,7 @@ std::vector<LevelPassed> read_levels(Reader& in, const json& value, const std::s
   return out;
 }
 
-std::optional<WorstError> read_error(Reader& in, const json& row, const char* what,
+std::optional<WorstError> read_error(EvidenceReader& in, const json& row, const char* what,
                                      const std::string& path) {
   const std::string here = path + ".worst_error." + what;
   const json& errors = row["worst_error"];
@@ -145,7 +62,7 @@ std::optional<WorstError> read_error(Reader& in, const json& row, const char* wh
                     in.measure(errors[what]["of_allowed"], here + ".of_allowed", 1.0)};
 }
 
-RowEvidence read_row(Reader& in, const json& value, const std::string& path) {
+RowEvidence read_row(EvidenceReader& in, const json& value, const std::string& path) {
   RowEvidence out;
   if (!in.keys(value, path, {"row", "digest", "levels"}, {"worst_error"})) return out;
   out.row = in.word(value["row"], path + ".row");
@@ -159,7 +76,7 @@ RowEvidence read_row(Reader& in, const json& value, const std::string& path) {
   return out;
 }
 
-void read_device(Reader& in, const json& value, EvidenceRecord& out) {
+void read_device(EvidenceReader& in, const json& value, EvidenceRecord& out) {
   if (!in.keys(value, "device", {"name", "arch"}, {"driver", "runtime"})) return;
   out.device = in.text(value["name"], "device.name");
   out.arch = in.word(value["arch"], "device.arch");
@@ -169,7 +86,7 @@ void read_device(Reader& in, const json& value, EvidenceRecord& out) {
   if (value.contains("runtime")) out.runtime = in.text(value["runtime"], "device.runtime");
 }
 
-void read_build(Reader& in, const json& value, BuildInfo& out) {
+void read_build(EvidenceReader& in, const json& value, BuildInfo& out) {
   if (!in.keys(value, "build", {"sources", "targets", "toolkit"}, {"flags", "commit"})) return;
   out.sources = in.digest(value["sources"], "build.sources");
   out.targets = in.list<std::string>(
@@ -186,25 +103,21 @@ void read_build(Reader& in, const json& value, BuildInfo& out) {
     out.flags[language] = in.text(flags, "build.flags." + language);
 }
 
-bool is_date(const std::string& text) {
-  if (text.size() != 10) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool digit = text[i] >= '0' && text[i] <= '9';
-    if (i == 4 || i == 7 ? text[i] != '-' : !digit) return false;
-  }
-  return true;
-}
-
-EvidenceRecord read_record(Reader& in, const json& root) {
+EvidenceRecord read_record(EvidenceReader& in, const json& root) {
   EvidenceRecord out;
-  if (!in.keys(root, "", {"schema", "plugin", "date", "device", "build", "tier", "levels", "rows"}))
-    return out;
+  std::vector<std::string> needed{"schema", "plugin", "date", "device", "build"};
+  const bool judged = !root.is_object() || !root.contains("times") || root.contains("tier") ||
+                      root.contains("levels") || root.contains("rows");
+  if (judged) needed.insert(needed.end(), {"tier", "levels", "rows"});
+  if (!in.keys(root, "", needed, {"times"})) return out;
   in.number(root["schema"], "schema", kRecordSchema, kRecordSchema);
   out.plugin = in.word(root["plugin"], "plugin");
   out.date = in.text(root["date"], "date");
-  if (!is_date(out.date)) in.fail("date", json_excerpt(root["date"]), "a date such as 2026-11-30");
+  in.check_date(out.date, "date");
   read_device(in, root["device"], out);
   read_build(in, root["build"], out.build);
+  if (root.contains("times")) out.times = read_times(in, root["times"], "times");
+  if (!judged) return out;
   out.tier = in.word(root["tier"], "tier");
   if (out.tier != "reduced" && out.tier != "full")
     in.fail("tier", json_excerpt(root["tier"]), "reduced or full");
@@ -263,7 +176,7 @@ tl::expected<EvidenceRecord, Diagnostic> parse_evidence(std::string_view text,
   if (!root) {
     return tl::unexpected(Diagnostic(Code::E0106).with("file", file).with("reason", root.error()));
   }
-  Reader reader(file);
+  EvidenceReader reader(file);
   EvidenceRecord record = read_record(reader, *root);
   if (reader.refusal) return tl::unexpected(std::move(*reader.refusal));
   return record;
@@ -280,19 +193,22 @@ std::string evidence_json(const EvidenceRecord& record) {
   if (!record.build.commit.empty()) build["commit"] = record.build.commit;
   Ordered rows = Ordered::array();
   for (const RowEvidence& row : record.rows) rows.push_back(row_json(row));
-  const Ordered out{{"schema", kRecordSchema},
-                    {"plugin", record.plugin},
-                    {"date", record.date},
-                    {"device", std::move(device)},
-                    {"build", std::move(build)},
-                    {"tier", record.tier},
-                    {"levels", levels_json(record.levels)},
-                    {"rows", std::move(rows)}};
+  Ordered out{{"schema", kRecordSchema},
+              {"plugin", record.plugin},
+              {"date", record.date},
+              {"device", std::move(device)},
+              {"build", std::move(build)}};
+  if (record.judged()) {
+    out["tier"] = record.tier;
+    out["levels"] = levels_json(record.levels);
+    out["rows"] = std::move(rows);
+  }
   std::string text;
   for (const auto& [key, value] : out.items()) {
     text += text.empty() ? "{\n" : ",\n";
     text += fmt::format(" \"{}\": {}", key, value.is_array() ? lines(value) : value.dump());
   }
+  if (record.times) text += ",\n \"times\": " + times_json(*record.times);
   return text + "\n}\n";
 }
 

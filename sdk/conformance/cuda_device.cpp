@@ -53,8 +53,10 @@ struct CudaDevice::Driver {
   int (*synchronise)();
   int (*fill)(Address, unsigned char, std::size_t);
   // What only streams and kernels need.
+  int (*fill_later)(Address, unsigned char, std::size_t, Handle);
   int (*error_string)(int, const char**);
   int (*memory_info)(std::size_t*, std::size_t*);
+  int (*pci_address)(char*, int, int);
   int (*make_stream)(Handle*, unsigned);
   int (*destroy_stream)(Handle);
   int (*wait_stream)(Handle);
@@ -70,6 +72,11 @@ struct CudaDevice::Driver {
   int (*destroy_graph)(Handle);
   int (*load_image)(Handle*, const void*);
   int (*find_function)(Handle*, Handle, const char*);
+  int (*make_event)(Handle*, unsigned);
+  int (*destroy_event)(Handle);
+  int (*record_event)(Handle, Handle);
+  int (*wait_event)(Handle);
+  int (*between_events)(float*, Handle, Handle);
   int (*launch_kernel)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                        Handle, void**, void**);
 
@@ -91,8 +98,10 @@ struct CudaDevice::Driver {
     find(to_host, "cuMemcpyDtoH_v2");
     find(synchronise, "cuCtxSynchronize");
     find(fill, "cuMemsetD8_v2");
+    find(fill_later, "cuMemsetD8Async");
     find(error_string, "cuGetErrorString");
     find(memory_info, "cuMemGetInfo_v2");
+    find(pci_address, "cuDeviceGetPCIBusId");
     find(make_stream, "cuStreamCreate");
     find(destroy_stream, "cuStreamDestroy_v2");
     find(wait_stream, "cuStreamSynchronize");
@@ -108,6 +117,11 @@ struct CudaDevice::Driver {
     find(destroy_graph, "cuGraphDestroy");
     find(load_image, "cuModuleLoadData");
     find(find_function, "cuModuleGetFunction");
+    find(make_event, "cuEventCreate");
+    find(destroy_event, "cuEventDestroy_v2");
+    find(record_event, "cuEventRecord");
+    find(wait_event, "cuEventSynchronize");
+    find(between_events, "cuEventElapsedTime");
     find(launch_kernel, "cuLaunchKernel");
   }
 
@@ -212,6 +226,12 @@ std::optional<std::uint64_t> CudaDevice::free_bytes() {
   return free;
 }
 
+std::string CudaDevice::pci_address() {
+  char text[32] = "";
+  const int length = sizeof(text);
+  return done(call(driver_->pci_address, &text[0], length, driver_->handle)) ? text : "";
+}
+
 void* CudaDevice::make_stream() {
   Handle stream = nullptr;
   return done(call(driver_->make_stream, &stream, kNonBlockingStream)) ? stream : nullptr;
@@ -279,6 +299,38 @@ bool CudaDevice::launch(void* function, unsigned blocks, unsigned threads, unsig
   return done(call(driver_->launch_kernel, function, blocks, 1U, 1U, threads, 1U, 1U, shared_bytes,
                    static_cast<Handle>(nullptr), arguments.data(), static_cast<void**>(nullptr))) &&
          synchronise();
+}
+
+bool CudaDevice::enqueue(void* function, unsigned blocks, unsigned threads,
+                         std::span<void*> arguments, void* stream) {
+  return done(call(driver_->launch_kernel, function, blocks, 1U, 1U, threads, 1U, 1U, 0U, stream,
+                   arguments.data(), static_cast<void**>(nullptr)));
+}
+
+bool CudaDevice::enqueue_fill(void* to, std::byte value, std::size_t bytes, void* stream) {
+  return done(call(driver_->fill_later, address_of(to), std::to_integer<unsigned char>(value),
+                   bytes, stream));
+}
+
+void* CudaDevice::make_event() {
+  Handle event = nullptr;
+  return done(call(driver_->make_event, &event, 0U)) ? event : nullptr;
+}
+
+void CudaDevice::destroy_event(void* event) {
+  if (event != nullptr) done(call(driver_->destroy_event, event));
+}
+
+bool CudaDevice::record(void* event, void* stream) {
+  return done(call(driver_->record_event, event, stream));
+}
+
+std::optional<double> CudaDevice::microseconds(void* from, void* to) {
+  float milliseconds = 0;
+  if (!done(call(driver_->wait_event, to)) ||
+      !done(call(driver_->between_events, &milliseconds, from, to)))
+    return std::nullopt;
+  return 1e3 * static_cast<double>(milliseconds);
 }
 
 }  // namespace dsakit::conformance

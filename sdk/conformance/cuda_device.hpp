@@ -39,6 +39,7 @@ class CudaDevice final : public DeviceMemory {
   // "error 700 (an illegal memory access was encountered)" of the last call that failed.
   std::string last_error() const;
   std::optional<std::uint64_t> free_bytes();
+  std::string pci_address();  // "0000:0a:00.0"; empty: unknown
 
   // Streams do not wait for the default stream, nor it for them. Null: refused.
   void* make_stream();
@@ -67,6 +68,16 @@ class CudaDevice final : public DeviceMemory {
   // On the default stream; waits for the end.
   bool launch(void* function, unsigned blocks, unsigned threads, unsigned shared_bytes,
               std::span<void*> arguments);
+  // In a stream, without waiting.
+  bool enqueue(void* function, unsigned blocks, unsigned threads, std::span<void*> arguments,
+               void* stream);
+  bool enqueue_fill(void* to, std::byte value, std::size_t bytes, void* stream);
+
+  // Points in a stream; null: refused. microseconds() waits for the later one.
+  void* make_event();
+  void destroy_event(void* event);
+  bool record(void* event, void* stream);
+  std::optional<double> microseconds(void* from, void* to);
 
  private:
   struct Driver;

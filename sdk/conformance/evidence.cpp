@@ -60,21 +60,6 @@ const DetectedDevice* device_of(const Report& report, const Row& row,
   return found == devices.end() ? nullptr : &*found;
 }
 
-EvidenceRecord start_record(const Report& report, const DetectedDevice& device,
-                            const std::string& date) {
-  EvidenceRecord record;
-  record.plugin = report.id;
-  record.date = date;
-  record.device = device.name.empty() ? device.device : device.name;
-  record.arch = device.device;
-  record.driver = device.driver;
-  record.runtime = device.platform == "hip" ? device.runtime_hip : device.runtime_cuda;
-  record.build = report.manifest->build;
-  record.tier = report.tier == Tier::full ? "full" : "reduced";
-  record.levels = levels_of(report, "");
-  return record;
-}
-
 }  // namespace
 
 std::optional<Diagnostic> why_no_record(const Manifest& manifest) {
@@ -85,6 +70,19 @@ std::optional<Diagnostic> why_no_record(const Manifest& manifest) {
     return no_record(manifest.id,
                      fmt::format("this build is instrumented ({})", manifest.build.sanitizer));
   return std::nullopt;
+}
+
+EvidenceRecord start_record(const Manifest& manifest, const DetectedDevice& device,
+                            const std::string& date) {
+  EvidenceRecord record;
+  record.plugin = manifest.id;
+  record.date = date;
+  record.device = device.name.empty() ? device.device : device.name;
+  record.arch = device.device;
+  record.driver = device.driver;
+  record.runtime = device.platform == "hip" ? device.runtime_hip : device.runtime_cuda;
+  record.build = manifest.build;
+  return record;
 }
 
 tl::expected<std::vector<EvidenceRecord>, Diagnostic> evidence_of(
@@ -104,7 +102,11 @@ tl::expected<std::vector<EvidenceRecord>, Diagnostic> evidence_of(
                          worst_of(report, row.name, &CheckResult::lse)};
     if (device == nullptr || evidence.levels.empty()) continue;
     const auto [at, added] = record_of.emplace(device, records.size());
-    if (added) records.push_back(start_record(report, *device, date));
+    if (added) {
+      EvidenceRecord& record = records.emplace_back(start_record(manifest, *device, date));
+      record.tier = report.tier == Tier::full ? "full" : "reduced";
+      record.levels = levels_of(report, "");
+    }
     records[at->second].rows.push_back(std::move(evidence));
   }
   if (records.empty())

@@ -22,6 +22,10 @@ namespace dsakit::conformance {
 // E0121 if no record can be about this build, whatever the kit finds.
 std::optional<Diagnostic> why_no_record(const Manifest& manifest);
 
+// A record of a build on a device, with neither part.
+EvidenceRecord start_record(const Manifest& manifest, const DetectedDevice& device,
+                            const std::string& date);
+
 // `devices` in the order of detect_devices(); `date` as 2026-11-30. E0121 if a check failed, or if
 // no row ran.
 tl::expected<std::vector<EvidenceRecord>, Diagnostic> evidence_of(

@@ -90,6 +90,72 @@ TEST(Evidence, IsReadAsItIsWritten) {
   EXPECT_EQ(read->rows[0].out->absolute, 3.1e-4);
 }
 
+// As bench writes them.
+MeasuredTimes some_times() {
+  MeasuredTimes times;
+  times.date = "2026-12-01";
+  times.seed = 3;
+  times.baseline = "another kernel";
+  times.ceilings = {{"gather", "TB/s", 4.2, 4.25}, {"product", "TFLOP/s", 0, 793}};
+  times.empty_kernel = 0.64;
+  times.clock = {1965, 1980, 1980};
+  TimedShape& shape = times.shapes.emplace_back();
+  shape.row = "a";
+  shape.phase = "decode";
+  shape.heads = 64;
+  shape.topk = 2048;
+  shape.tokens = 8;
+  shape.pool = 131072;
+  shape.features = {"attn_sink"};
+  shape.clean = {10.25, 10.5};
+  shape.dirty = {11};
+  shape.baseline_clean = 55.81;
+  return times;
+}
+
+TEST(Evidence, TimesAreReadAsTheyAreWritten) {
+  EvidenceRecord both = record();
+  both.times = some_times();
+  const std::string text = evidence_json(both);
+  const auto read = parse_evidence(text, "f");
+  ASSERT_TRUE(read) << render_text(read.error());
+  EXPECT_EQ(evidence_json(*read), text);
+  EXPECT_EQ(read->times->shapes[0].clean, (std::vector<double>{10.25, 10.5}));
+  EXPECT_FALSE(read->times->shapes[0].baseline_dirty);
+  EXPECT_EQ(levels(built(), {*read}), kHopper) << "times say nothing about a level";
+}
+
+TEST(Evidence, EachToolKeepsWhatTheOtherWrote) {
+  EvidenceRecord timed = record();
+  timed.times = some_times();
+  timed.tier.clear();
+  timed.levels.clear();
+  timed.rows.clear();
+  timed.date = "2026-12-01";
+  const EvidenceRecord judged = record();
+  EvidenceRecord by_bench = timed;
+  keep_other_part(by_bench, judged);
+  EXPECT_EQ(by_bench.tier, "reduced");
+  EXPECT_EQ(by_bench.date, judged.date);
+  EXPECT_EQ(by_bench.rows.size(), 2u);
+  EvidenceRecord by_conform = judged;
+  keep_other_part(by_conform, timed);
+  EXPECT_EQ(evidence_json(by_conform), evidence_json(by_bench));
+  EvidenceRecord again = judged;
+  again.tier = "full";
+  keep_other_part(again, by_bench);
+  EXPECT_EQ(again.tier, "full") << "what is fresh stays";
+  for (const auto change : {+[](EvidenceRecord& old) { old.build.sources = sha256("others"); },
+                            +[](EvidenceRecord& old) { old.build.toolkit = "GNU 13.1.0"; },
+                            +[](EvidenceRecord& old) { old.device = "NVIDIA H100"; }}) {
+    EvidenceRecord other = judged;
+    change(other);
+    EvidenceRecord alone = timed;
+    keep_other_part(alone, other);
+    EXPECT_FALSE(alone.judged());
+  }
+}
+
 // "path | found | allowed" of the refusal of a record into which `patch` (RFC 6902) was worked.
 std::string record_refusal(const char* patch) {
   const auto read =
@@ -102,6 +168,32 @@ std::string record_refusal(const char* patch) {
     if (field.name != "file")
       out += (out.empty() ? "" : " | ") + std::get<std::string>(field.value);
   return out;
+}
+
+TEST(Evidence, RefusesTimesThatItDoesNotKnow) {
+  EvidenceRecord timed = record();
+  timed.times = some_times();
+  timed.tier.clear();
+  const json whole = json::parse(evidence_json(timed));
+  ASSERT_TRUE(parse_evidence(whole.dump(), "f")) << "times need no judged part";
+  const auto refusal = [&](const char* patch) {
+    const auto read = parse_evidence(whole.patch(json::parse(patch)).dump(), "f");
+    return read ? "accepted" : render_text(read.error());
+  };
+  const auto expect = [&](const char* patch, const char* path) {
+    EXPECT_NE(refusal(patch).find(path), std::string::npos) << refusal(patch);
+  };
+  expect(R"([{"op":"add","path":"/levels","value":[]}])", "tier");
+  expect(R"([{"op":"add","path":"/times/fastest","value":true}])", "times.fastest");
+  expect(R"([{"op":"replace","path":"/times/date","value":"today"}])", "times.date");
+  expect(R"([{"op":"replace","path":"/times/shapes/0/clean","value":[]}])",
+         "times.shapes[0].clean");
+  expect(R"([{"op":"replace","path":"/times/shapes/0/dirty/0","value":-1}])", "dirty[0]");
+  expect(R"([{"op":"replace","path":"/times/shapes/0/heads","value":0}])", "heads");
+  expect(R"([{"op":"replace","path":"/times/shapes/0/baseline","value":[]}])", "baseline");
+  expect(R"([{"op":"add","path":"/times/shapes/0/own_pools","value":1}])", "own_pools");
+  expect(R"([{"op":"replace","path":"/times/ceilings/0/here","value":"4"}])", "ceilings[0].here");
+  expect(R"([{"op":"replace","path":"/times","value":[]}])", "times");
 }
 
 TEST(Evidence, RefusesWhatItDoesNotKnow) {
@@ -133,7 +225,7 @@ TEST(Evidence, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/rows/1/row","value":"a"}])"),
             "rows[1].row | \"a\" | each row once");
   EXPECT_EQ(record_refusal(R"([{"op":"replace","path":"/rows","value":{}}])"),
-            "rows | {} | a list of at most 256");
+            "rows | {} | a list of at most 1024");
   EXPECT_EQ(parse_evidence("{\"a\":1,\"a\":1}", "f").error().code, Code::E0106);
 }
 

@@ -1,16 +1,9 @@
 // dsakit conform: whether a plugin does what its manifest says. Exit code 1 if a check refuses it.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <ostream>
-#include <system_error>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +13,7 @@
 #include "print.hpp"
 #include "sdk/conformance/evidence.hpp"
 #include "sdk/conformance/runner.hpp"
+#include "writing.hpp"
 
 namespace dsakit::cli {
 namespace {
@@ -75,49 +69,6 @@ bool nothing_ran(const conformance::Report& report) {
   });
 }
 
-// The date here and now, in UTC.
-std::string today() {
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
-}
-
-Diagnostic cannot_write(const std::string& file, const std::error_code& why) {
-  return Diagnostic(Code::E0803).with("file", file).with("reason", why.message());
-}
-
-Diagnostic cannot_write(const std::string& file, int number) {
-  return cannot_write(file, std::error_code(number, std::generic_category()));
-}
-
-tl::expected<void, Diagnostic> write_file(const std::string& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  if (out << text && out.flush()) return {};
-  return tl::unexpected(cannot_write(file, errno));
-}
-
-// Before minutes are spent: why nothing can be written below `folder`, which need not exist yet.
-std::optional<Diagnostic> why_not_below(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::path there = std::filesystem::absolute(folder, error);
-  while (!std::filesystem::exists(there, error) && there.has_relative_path())
-    there = there.parent_path();
-  if (!std::filesystem::is_directory(there, error)) return cannot_write(folder, ENOTDIR);
-  if (access(there.c_str(), W_OK | X_OK) != 0) return cannot_write(folder, errno);
-  return std::nullopt;
-}
-
-// The same for a file, whose folder must exist.
-std::optional<Diagnostic> why_not_file(const std::filesystem::path& file) {
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) return cannot_write(file, EISDIR);
-  const std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
-  if (!std::filesystem::exists(folder, error)) return cannot_write(file, ENOENT);
-  if (std::filesystem::exists(file, error))
-    return access(file.c_str(), W_OK) == 0 ? std::nullopt
-                                           : std::optional(cannot_write(file, errno));
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return cannot_write(file, errno);
-  return std::nullopt;
-}
-
 // The report as evidence below `folder`. The report is printed already, so JSON output stays one
 // document.
 tl::expected<void, Diagnostic> write_evidence(const Cli& cli, const conformance::Report& report,
@@ -126,12 +77,9 @@ tl::expected<void, Diagnostic> write_evidence(const Cli& cli, const conformance:
   const auto records = conformance::evidence_of(report, detection.devices, today());
   if (!records) return tl::unexpected(records.error());
   for (const EvidenceRecord& record : *records) {
-    const std::string file = folder + "/" + conformance::evidence_file(record);
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
-    if (error) return tl::unexpected(cannot_write(file, error));
-    if (auto written = write_file(file, evidence_json(record)); !written) return written;
-    if (!cli.options.json()) print_line(cli.out(), fmt::format("evidence: {}", file));
+    const auto file = write_record(folder, record);
+    if (!file) return tl::unexpected(file.error());
+    if (!cli.options.json()) print_line(cli.out(), fmt::format("evidence: {}", *file));
   }
   return {};
 }

@@ -15,4 +15,7 @@ struct EmbeddedFile {
 // docs/codes/*.md
 std::span<const EmbeddedFile> embedded_code_pages();
 
+// bench/baseline/*.json
+std::span<const EmbeddedFile> embedded_baselines();
+
 }  // namespace dsakit

@@ -145,23 +145,50 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   add("--out", options.out, "FILE", "safetensors to write out and lse of --tensors to");
 }
 
-void add_bench_options(CLI::App& command, BenchOptions& options) {
+void add_bench_options(CLI::App& command, Options& all) {
+  BenchOptions& options = all.bench;
   const auto add = [&command](const char* name, auto& value, const char* type, const char* about) {
     return command.add_option(name, value, about)
         ->type_name(type)
         ->delimiter(',')
         ->allow_extra_args(false);
   };
-  CLI::Range sizes(1, 1 << 20);
-  sizes.description("");
-  CLI::Range seconds(0.0, 3600.0);
-  seconds.description("");
+  const auto between = [](auto low, auto high) {
+    CLI::Range range(low, high);
+    range.description("");
+    return range;
+  };
+  const auto sizes = between(1, 1 << 20);
+  const auto share = between(0.0, 1.0);
+  add("--suite", options.suites, "NAME,...",
+      "shapes of a list (docs/bench.md); --heads, --topk, --tokens then choose among them")
+      ->check(not_empty());
   add("--heads", options.heads, "N,...", "query heads (default 8,16,32,64,128)")->check(sizes);
   add("--topk", options.topk, "N,...", "keys a token selects (default 2048)")->check(sizes);
   add("--tokens", options.tokens, "N,...", "query tokens of a call (default 1,8)")->check(sizes);
-  add("--pool", options.pool, "N", "tokens in the cache (default 65536)")->check(sizes);
-  add("--seconds", options.seconds, "X", "how long a shape is repeated (default 0.3)")
-      ->check(seconds);
+  add("--pool", options.pool, "N", "tokens in the cache (default 65536)")
+      ->check(between(1, 1 << 24));
+  add("--seconds", options.seconds, "X", "how long a shape is repeated on the cpu (default 0.3)")
+      ->check(between(0.0, 3600.0));
+  add("--calls", options.calls, "N",
+      "timed calls of a shape on a GPU (default 50, or 20 of long ones)")
+      ->check(between(3, 1000));
+  add("--s-q", options.s_q, "N", "query tokens of a request (default 1)")->check(sizes);
+  command.add_flag("--own-pools", options.own_pools,
+                   "each request has --pool tokens of its own (GPU)");
+  command.add_flag("--random-length", options.random_length,
+                   "topk_length evenly spread from 0 to topk (GPU)");
+  command.add_flag("--padded", options.padded, "gaps between heads, tokens, rows and pages (GPU)");
+  add("--overlap", options.overlap, "X",
+      "share of keys that neighbouring tokens have in common (GPU)")
+      ->check(share);
+  add("--invalid", options.invalid, "X", "share of indices that are -1 (GPU)")->check(share);
+  add("--seed", options.seed, "N", "of the random data (default 1)")->check(between(0, 1 << 30));
+  add("--svg", options.svg, "FILE", "also draw a roofline of what was timed on a GPU")
+      ->check(not_empty());
+  add("--evidence", all.evidence, "FOLDER",
+      "write the times into FOLDER/<plugin>/<device>.json (docs/evidence.md)")
+      ->check(not_empty());
 }
 
 void add_requests_option(CLI::App& command, Options& options) {
@@ -194,7 +221,7 @@ void add_command(CLI::App& app, const Command& command, Cli& cli) {
     sub.add_flag("--why", cli.options.why, "every file that was looked at, and what became of it");
   }
   if (command.options & kQuestionOptions) add_question_options(sub, cli.options);
-  if (command.options & kBenchOptions) add_bench_options(sub, cli.options.bench);
+  if (command.options & kBenchOptions) add_bench_options(sub, cli.options);
   if (command.options & kRunOptions) add_run_options(sub, cli.options.run);
   if (command.options & kCatalogOptions) add_catalog_options(sub, cli.options);
   if (command.options & (kFormatOption | kMarkdownOption)) {

@@ -17,11 +17,18 @@ struct RunOptions {
   std::optional<std::string> tensors, out;
 };
 
-// Of `dsakit bench`: every combination is measured.
+// Of `dsakit bench`: every combination is measured, or the shapes of suites.
 struct BenchOptions {
-  std::vector<int> heads{8, 16, 32, 64, 128}, topk{2048}, tokens{1, 8};
-  int pool = 65536;      // tokens that the cache holds
-  double seconds = 0.3;  // that a shape is repeated for
+  std::vector<int> heads, topk, tokens;  // empty: the defaults of shape.cpp
+  std::vector<std::string> suites;
+  std::optional<int> pool;  // tokens that the cache, or each request's part of it, holds
+  int s_q = 1;              // tokens of a request
+  bool own_pools = false, random_length = false, padded = false;
+  double overlap = 0, invalid = 0;  // shares of a list
+  double seconds = 0.3;             // that a shape is repeated for on the cpu
+  int calls = 0;                    // that are timed on a GPU; 0: by how long one takes
+  std::uint64_t seed = 1;
+  std::optional<std::string> svg;
 };
 
 struct Options {
@@ -46,7 +53,7 @@ struct Options {
   BenchOptions bench;
 
   std::optional<std::string> level, check, row, junit;  // conform
-  std::optional<std::string> evidence;                  // conform: folder of records
+  std::optional<std::string> evidence;                  // conform, bench: folder of records
   std::string tier = "reduced";
 
   bool json() const { return format == "json"; }

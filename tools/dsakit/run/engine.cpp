@@ -28,12 +28,6 @@ Diagnostic failed(const PhaseRunner& runner, std::string what) {
       .with("reason", std::move(what));
 }
 
-Diagnostic failed(const PhaseRunner& runner, const char* call, dsakit_rc rc,
-                  const dsakit_error& error) {
-  const std::string text = error.text[0] != '\0' ? error.text : "it gave no reason";
-  return failed(runner, fmt::format("{} answered {}: {}", call, rc, text));
-}
-
 bool has_feature(const dsakit_config& config, std::string_view name) {
   for (std::uint64_t i = 0; i < config.feature_count; ++i)
     if (name == config.features[i]) return true;
@@ -53,6 +47,12 @@ void describe_list(DLTensor& list, const DLTensor& storage, std::int64_t* elemen
 }
 
 }  // namespace
+
+Diagnostic failed_call(const PhaseRunner& runner, const char* call, dsakit_rc rc,
+                       const dsakit_error& error) {
+  const std::string text = error.text[0] != '\0' ? error.text : "it gave no reason";
+  return failed(runner, fmt::format("{} answered {}: {}", call, rc, text));
+}
 
 DLDataType dtype_named(const char* name) {
   return sdk::find_dtype(name ? name : "bf16");
@@ -151,7 +151,7 @@ tl::expected<void, Diagnostic> PagedCache::append(PhaseRunner& runner,
   dsakit_error error{};
   error.size = sizeof(error);
   const dsakit_rc rc = runner.attention->append(&args, &error);
-  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed(runner, "kv_append", rc, error));
+  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed_call(runner, "kv_append", rc, error));
   if (!memory_->synchronise() || !data_.download()) return no_copy();
   return {};
 }
@@ -247,7 +247,7 @@ tl::expected<void, Diagnostic> AttentionCall::prepare_workspace(PhaseRunner& run
   dsakit_workspace need{};
   need.size = sizeof(need);
   const dsakit_rc rc = runner.attention->workspace(tokens_, &need, &error);
-  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed(runner, "workspace", rc, error));
+  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed_call(runner, "workspace", rc, error));
   if (need.alignment > Memory::kAlignment)
     return tl::make_unexpected(
         failed(runner, fmt::format("it asks for an alignment of {} bytes", need.alignment)));
@@ -268,13 +268,13 @@ tl::expected<double, Diagnostic> AttentionCall::run(PhaseRunner& runner, const P
   dsakit_error error{};
   error.size = sizeof(error);
   dsakit_rc rc = runner.attention->prepare(&arguments, &error);
-  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed(runner, "prepare", rc, error));
+  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed_call(runner, "prepare", rc, error));
   if (!memory_->synchronise()) return tl::make_unexpected(failed(runner, "the device failed"));
   const auto start = std::chrono::steady_clock::now();
   rc = runner.attention->run(&arguments, &error);
   const bool finished = memory_->synchronise();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed(runner, "run", rc, error));
+  if (rc != DSAKIT_RC_OK) return tl::make_unexpected(failed_call(runner, "run", rc, error));
   if (!finished || !out.download() || !lse.download())
     return tl::make_unexpected(failed(runner, "the device failed"));
   return took.count();

@@ -31,6 +31,10 @@ struct PhaseRunner {
 tl::expected<PhaseRunner, Diagnostic> make_runner(const LoadedSession& session, Phase phase,
                                                   const InstanceOptions& options);
 
+// E0804: what a call of a backend answered, in its own words.
+Diagnostic failed_call(const PhaseRunner& runner, const char* call, dsakit_rc rc,
+                       const dsakit_error& error);
+
 // The pool that all phases share.
 class PagedCache {
  public:
