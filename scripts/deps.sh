@@ -5,12 +5,13 @@
 # usage: scripts/deps.sh [--test]     --test: also what only the tests need
 set -euo pipefail
 
-# One requirement a line: alternatives in order of preference, each "package" or "package>=version"; @ is the
-# major version of the distribution's clang.
+# One requirement a line: alternatives in order of preference, each "package" or "package>=version"; or "!command" or
+# "!command>=version", which counts wherever it came from and is never installed; @ is the major version of the
+# distribution's clang.
 base='
-cmake>=3.25
-ninja-build
-g++>=4:12
+cmake>=3.25 !cmake>=3.25
+ninja-build !ninja
+g++>=4:12 !g++>=12
 libboost1.81-dev libboost-dev>=1.81
 libfmt-dev>=9
 nlohmann-json3-dev>=3.11
@@ -20,9 +21,10 @@ libgtest-dev
 libbenchmark-dev
 libhwy-dev
 libdlpack-dev
-ccache
-python3
+python3 !python3>=3.9
 '
+# Comes along with others; alone it is no reason to install anything.
+nice='ccache'
 test_only='
 clang
 libclang-rt-@-dev
@@ -45,15 +47,29 @@ look() {
   local words=() package version status
   requirements=$base
   if ((tests)); then requirements+=${test_only//@/$(clang_major)}; fi
-  for word in $requirements; do words+=("${word%%>=*}"); done
+  for word in $requirements $nice; do
+    if [[ $word != '!'* ]]; then words+=("${word%%>=*}"); fi
+  done
   while read -r package version status; do
     if [[ $status == installed ]]; then installed[$package]=$version; fi
   done < <(dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' "${words[@]}" 2>/dev/null || true)
 }
 
+# The first dotted number that a command says about itself, 0 if it says none.
+command_version() {
+  local said
+  said=$("$1" --version 2>/dev/null | grep -oE '[0-9]+(\.[0-9]+)+' | head -1) || true
+  echo "${said:-0}"
+}
+
 satisfied() {
   local package=${1%%>=*} least=
   [[ $1 == *'>='* ]] && least=${1#*>=}
+  if [[ $package == '!'* ]]; then
+    command -v "${package#!}" >/dev/null || return 1
+    [[ -z $least ]] || dpkg --compare-versions "$(command_version "${package#!}")" ge "$least"
+    return
+  fi
   [[ -v installed[$package] ]] || return 1
   [[ -z $least ]] || dpkg --compare-versions "${installed[$package]#*:}" ge "${least#*:}"
 }
@@ -64,12 +80,17 @@ on_offer() {
 
 # The packages to install: for each requirement that nothing fulfils, the first alternative on offer.
 missing() {
-  local line alternative
+  local line alternative wanted
   while read -r line; do
     [[ -n $line ]] || continue
     for alternative in $line; do satisfied "$alternative" && continue 2; done
-    for alternative in $line; do on_offer "${alternative%%>=*}" && break; done
-    echo "${alternative%%>=*}"
+    wanted=
+    for alternative in $line; do
+      [[ $alternative == '!'* ]] && continue
+      wanted=${alternative%%>=*}
+      on_offer "$wanted" && break
+    done
+    echo "$wanted"
   done <<<"$requirements"
 }
 
@@ -81,6 +102,7 @@ fi
 look
 mapfile -t wanted < <(missing)
 ((${#wanted[@]} == 0)) && exit 0
+satisfied "$nice" || wanted+=("$nice")
 
 sudo=()
 if ((EUID != 0)); then
@@ -97,4 +119,5 @@ export DEBIAN_FRONTEND=noninteractive
 "${sudo[@]}" apt-get update -q
 look # the package lists may have been empty before
 mapfile -t wanted < <(missing)
+satisfied "$nice" || wanted+=("$nice")
 "${sudo[@]}" apt-get install -y -q --no-install-recommends "${wanted[@]}"

@@ -83,11 +83,11 @@ void Picture::text(double x, double y, std::string_view text, std::string_view a
       x, y, size, anchor, color, escaped(text));
 }
 
-void Picture::rotated_text(double x, double y, std::string_view text) {
+void Picture::slanted_text(double x, double y, double degrees, std::string_view text) {
   body_ += fmt::format(
-      "<text transform=\"translate({:.1f} {:.1f}) rotate(-90)\" font-size=\"12\" "
+      "<text transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\" y=\"-6\" font-size=\"12\" "
       "text-anchor=\"middle\" fill=\"#333\">{}</text>\n",
-      x, y, escaped(text));
+      x, y, degrees, escaped(text));
 }
 
 void Picture::line(double x1, double y1, double x2, double y2, std::string_view color,
@@ -129,7 +129,7 @@ void Picture::frame(const LogAxis& x, const LogAxis& y, std::string_view x_title
   }
   curve({{left, top}, {left, bottom}, {right, bottom}}, "#333", Stroke::solid, 1);
   text((left + right) / 2, bottom + 36, x_title, "middle");
-  rotated_text(left - 44, (top + bottom) / 2, y_title);
+  slanted_text(left - 38, (top + bottom) / 2, -90, y_title);
   text(left, top - 12, title, "start", 14, "#000");
 }
 

@@ -35,7 +35,8 @@ class Picture {
 
   void text(double x, double y, std::string_view text, std::string_view anchor = "start",
             int size = 12, std::string_view color = "#333");
-  void rotated_text(double x, double y, std::string_view text);
+  // Turned by so many degrees, its middle just above the point.
+  void slanted_text(double x, double y, double degrees, std::string_view text);
   void line(double x1, double y1, double x2, double y2, std::string_view color, Stroke stroke,
             double width);
   void curve(const std::vector<std::pair<double, double>>& points, std::string_view color,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -113,6 +114,7 @@ class Roofline {
       const double ridge = arithmetic_roof() / memory_roof(row);
       across.insert(across.end(), {ridge / 4, ridge * 4});
     }
+    across.push_back(std::ranges::max(across) * 1.25);  // room for a label
     const auto [x_low, x_high] = log_range(across);
     const auto [y_low, y_high] = log_range(up);
     const LogAxis x(x_low, x_high, kLeftPanel[0], kLeftPanel[1]);
@@ -150,8 +152,12 @@ class Roofline {
                    kRoof, Stroke::solid, 2);
     picture_.text(x.at(x.high()), y.at(arithmetic) - 8,
                   fmt::format("{:.0f} TFLOP/s, bf16 matrix product", arithmetic), "end", 11);
-    picture_.text(x.at(start) + 10, y.at(start * memory) - 6,
-                  fmt::format("{:.2f} TB/s, random {}-byte rows", memory, row), "start", 11);
+    // Along the slope, on its upper side.
+    const double across = x.at(arithmetic / memory) - x.at(start);
+    const double up = y.at(start * memory) - y.at(arithmetic);
+    picture_.slanted_text(x.at(start) + across / 2, y.at(start * memory) - up / 2,
+                          std::atan2(-up, across) * 180 / std::numbers::pi,
+                          fmt::format("{:.2f} TB/s, random {}-byte rows", memory, row));
   }
 
   void times() {
