@@ -47,6 +47,10 @@ if(DSAKIT_SANITIZE)
   # AddressSanitizer stops at a null pointer by itself, and these checks are a third of the code.
   if(DSAKIT_SANITIZE MATCHES "address.*undefined")
     target_compile_options(dsakit_flags INTERFACE -fno-sanitize=null,vptr,object-size)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      target_compile_options(dsakit_flags INTERFACE
+                             -fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/instrumented/ubsan.ignore)
+    endif()
   endif()
 endif()
 

@@ -8,8 +8,16 @@ target_link_libraries(plugins_cpu_test PRIVATE dsakit_flags dsakit_conformance h
 target_compile_definitions(plugins_cpu_test PRIVATE CPU_PLUGIN="$<TARGET_FILE:dsakit_plugin_cpu>")
 add_dependencies(plugins_cpu_test dsakit_plugin_cpu)
 add_dependencies(dsakit_threaded_tests plugins_cpu_test)
-# Tests whose names say that they start threads run under ThreadSanitizer too.
+# Tests whose names say that they start threads run under ThreadSanitizer too. A start of a sanitized program takes
+# seconds, so there one start runs many tests.
 set(threaded *Thread*)
-gtest_discover_tests(plugins_cpu_test DISCOVERY_TIMEOUT 60 TEST_FILTER -${threaded} PROPERTIES LABELS plugins_cpu)
-gtest_discover_tests(plugins_cpu_test DISCOVERY_TIMEOUT 60 TEST_FILTER ${threaded} TEST_LIST threaded_cpu_tests
-                     PROPERTIES LABELS plugins_cpu.threads)
+if(DSAKIT_SANITIZE)
+  add_test(NAME plugins_cpu_test COMMAND plugins_cpu_test --gtest_brief=1 --gtest_filter=-${threaded})
+  add_test(NAME plugins_cpu_test.threads COMMAND plugins_cpu_test --gtest_brief=1 --gtest_filter=${threaded})
+  set_tests_properties(plugins_cpu_test PROPERTIES LABELS plugins_cpu COST 20)
+  set_tests_properties(plugins_cpu_test.threads PROPERTIES LABELS plugins_cpu.threads COST 20)
+else()
+  gtest_discover_tests(plugins_cpu_test DISCOVERY_TIMEOUT 60 TEST_FILTER -${threaded} PROPERTIES LABELS plugins_cpu)
+  gtest_discover_tests(plugins_cpu_test DISCOVERY_TIMEOUT 60 TEST_FILTER ${threaded} TEST_LIST threaded_cpu_tests
+                       PROPERTIES LABELS plugins_cpu.threads)
+endif()

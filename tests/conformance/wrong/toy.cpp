@@ -1,4 +1,4 @@
-// A scalar backend in many builds: right, or wrong in the one way that TOY_WRONG names.
+// A scalar backend in many plugins: right, or wrong in the one way that its plugin names (way.cpp).
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,11 +7,14 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "common/cuda/kv_values.hpp"
 #include "sdk/plugin.hpp"
 #include "sdk/run_view.hpp"
+
+extern const char* const kToyWrong;
 
 namespace {
 
@@ -19,8 +22,8 @@ using dsakit::KvElement;
 using dsakit::KvLayout;
 using namespace dsakit::sdk;
 
-constexpr bool wrong(std::string_view way) {
-  return way == TOY_WRONG;
+bool wrong(std::string_view way) {
+  return way == kToyWrong;
 }
 
 float bf16(const std::byte* at) {
@@ -180,16 +183,19 @@ class Toy {
     if (wrong("int32_offset")) offset = static_cast<std::int32_t>(offset);
     const std::byte* row = cache.data + offset;
     const bool halves = config_.layout->element == KvElement::bf16;
+    const bool rounded_scales = !halves && wrong("bf16_scales");
+    const bool rounded_keys = wrong("fp16_keys");
+    const bool clamped = wrong("fp16_range");
     for (int i = 0; i < 512; ++i) {
       float scale = 1;
       if (!halves) std::memcpy(&scale, row + 512 + i / 128 * 4, 4);
-      if (!halves && wrong("bf16_scales")) {
+      if (rounded_scales) {
         const std::uint16_t rounded = to_bf16(scale);
         scale = bf16(reinterpret_cast<const std::byte*>(&rounded));
       }
       key_[i] = halves ? bf16(row + 2 * i) : e4m3(row[i]) * scale;
-      if (wrong("fp16_keys")) key_[i] = with_fp16_bits(key_[i]);
-      if (wrong("fp16_range")) key_[i] = std::clamp(key_[i], -65504.0F, 65504.0F);
+      if (rounded_keys) key_[i] = with_fp16_bits(key_[i]);
+      if (clamped) key_[i] = std::clamp(key_[i], -65504.0F, 65504.0F);
     }
     for (int i = 0; i < 64; ++i) key_[512 + i] = bf16(row + (halves ? 1024 : 528) + 2 * i);
   }
