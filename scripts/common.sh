@@ -1,6 +1,7 @@
 # What the scripts share; sourced from the repository's root. Sets `jobs` and defines configure() and build().
 
 jobs=$(nproc)
+export CCACHE_DEPEND=1  # what a file includes is known from its compilation: no preprocessor run before it
 
 # Configures build/<preset> unless its cache is newer than the presets; later changes are noticed by the build.
 configure() {

@@ -9,3 +9,4 @@ add_custom_command(
 dsakit_test(golden DEPS dsakit_catalog dsakit_named_catalogs dsakit_device dsakit_oracle nlohmann_json::nlohmann_json
             DEFINITIONS DSAKIT_GOLDEN_DECISIONS="${golden_decisions}")
 target_sources(golden_test PRIVATE ${golden_decisions})
+dsakit_busy_test(golden_test)
