@@ -31,8 +31,7 @@ __device__ std::uint32_t permuted(std::uint32_t j, std::uint32_t n, std::uint64_
   do {
     for (std::uint64_t round = 0; round < 4; ++round) {
       const std::uint32_t left = j >> bits, right = j & low;
-      j = (right << bits) |
-          (left ^ (mix(seed * 4 + round + (std::uint64_t{right} << 44)) & low));
+      j = (right << bits) | (left ^ (mix(seed * 4 + round + (std::uint64_t{right} << 44)) & low));
     }
   } while (j >= n);
   return j;
@@ -78,10 +77,10 @@ extern "C" __global__ void dsakit_bench_indices(const IndexFill fill) {
 
 extern "C" __global__ void dsakit_bench_lengths(const LengthFill fill) {
   for (std::int64_t t = first_item(); t < fill.tokens; t += all_threads())
-    fill.to[t] = static_cast<std::int32_t>(
-        fill.full ? fill.topk
-                  : mix(fill.seed * 31 + static_cast<std::uint64_t>(t)) %
-                        static_cast<std::uint32_t>(fill.topk + 1));
+    fill.to[t] =
+        static_cast<std::int32_t>(fill.full ? fill.topk
+                                            : mix(fill.seed * 31 + static_cast<std::uint64_t>(t)) %
+                                                  static_cast<std::uint32_t>(fill.topk + 1));
 }
 
 extern "C" __global__ void dsakit_bench_rows(const RowFill fill) {
