@@ -294,6 +294,15 @@ TEST(BenchCommand, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(bench({"--svg", "/no/such/folder/a.svg"}).exit, 3);
 }
 
+TEST(BenchCommand, TakesPluginFiles) {
+  const BenchRan ran =
+      bench({std::string(CPU_PLUGIN_DIR) + "/libdsakit_cpu.so", "--heads", "2", "--topk", "8",
+             "--pool", "64", "--seconds", "0", "--tokens", "1", "--phases", "decode"});
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_NE(ran.out.find("cpu      decode"), std::string::npos) << ran.out;
+  EXPECT_EQ(bench({"no/such/file.so"}).exit, 3);
+}
+
 TEST(BenchCommand, DrawsAndRecordsGpusOnly) {
   const std::string svg = testing::TempDir() + "cpu_only.svg";
   const std::vector<std::string> small{"cpu",    "--heads",  "2",         "--topk", "8",

@@ -2,6 +2,7 @@
 // the method of docs/bench.md, beside a baseline; on the cpu by the clock of the host.
 // Results are not checked here; `dsakit run` and `dsakit conform` do that.
 #include <algorithm>
+#include <filesystem>
 #include <new>
 #include <ostream>
 #include <set>
@@ -19,6 +20,7 @@
 #include "print.hpp"
 #include "report.hpp"
 #include "run/start.hpp"
+#include "target.hpp"
 #include "writing.hpp"
 
 namespace dsakit::cli {
@@ -148,6 +150,20 @@ class BenchRun {
   std::unique_ptr<GpuBench> gpu_;
 };
 
+// Targets that are plugin files, as --plugin-dir and id. E0101 and others if one is no plugin.
+tl::expected<void, Diagnostic> adopt_files(Options& options) {
+  for (std::string& target : options.targets) {
+    if (!target.ends_with(".so")) continue;
+    auto read = read_target(target);
+    if (!read) return tl::make_unexpected(std::move(read.error()));
+    if (read->broken()) return tl::make_unexpected(read->diagnostics.front());
+    const auto folder = std::filesystem::absolute(target).parent_path().string();
+    options.plugin_dirs.insert(options.plugin_dirs.begin(), folder);
+    target = read->manifest->id;
+  }
+  return {};
+}
+
 // Before minutes are spent.
 std::optional<Diagnostic> why_no_outputs(const Options& options) {
   if (options.bench.svg)
@@ -175,6 +191,7 @@ tl::expected<void, Diagnostic> write_outputs(const Cli& cli, const Advisor& advi
 }
 
 int bench(Cli& cli) {
+  if (auto adopted = adopt_files(cli.options); !adopted) return cli.fail(adopted.error());
   const auto shapes = shapes_of(cli.options);
   if (!shapes) return cli.fail(shapes.error());
   if (const auto why = why_no_outputs(cli.options)) return cli.fail(*why);
@@ -212,7 +229,7 @@ const Command& bench_command() {
       kQuestionOptions | kCatalogOptions | kFormatOption | kBenchOptions,
       bench,
       "backend",
-      "ids; none: what the resolver picks",
+      "ids or plugin files; none: what the resolver picks",
       0,
       kAnyNumber};
   return kCommand;

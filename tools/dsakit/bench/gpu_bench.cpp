@@ -50,8 +50,10 @@ tl::expected<void, Diagnostic> GpuBench::measure(PhaseRunner& runner, int calls,
     return tl::make_unexpected((*call)->failed() ? (*call)->error() : std::move(timing));
   };
   const auto clean = [&](int) { return (*call)->enqueue(Flush::clean); };
+  if (!(*call)->spoil_outputs()) return tl::make_unexpected(lab_->failed("writing memory"));
   auto warm = lab_->time(kWarmCalls, clean);
   if (!warm) return failure(std::move(warm.error()));
+  if (auto written = (*call)->check_outputs(); !written) return written;
   if (calls == 0) calls = quantile(times_of(*warm), 0.5) < kLongCall ? kCalls : kCallsOfLong;
   const auto spans = lab_->time(
       2 * calls, [&](int i) { return (*call)->enqueue(i % 2 == 0 ? Flush::clean : Flush::dirty); },

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kvcache/codec.hpp"
+#include "kvcache/float8.hpp"
 #include "run/sequences.hpp"
 
 namespace dsakit::cli {
@@ -265,6 +266,36 @@ bool GpuCall::enqueue(Flush how) {
   const dsakit_rc rc = runner_.attention->run(&args_, &error);
   if (rc != DSAKIT_RC_OK) return fail(failed_call(runner_, "run", rc, error));
   return lab_.mark_behind() || fail(lab_.failed("marking a call"));
+}
+
+bool GpuCall::spoil_outputs() {
+  const auto bytes =
+      static_cast<std::size_t>(out_.shape[0] * out_.strides[0]) * sizeof(std::uint16_t);
+  return lab_.device().fill(out_.memory.get(), std::byte{0xFF}, bytes) &&
+         lab_.device().synchronise();
+}
+
+// Of the first, the middle and the last token.
+tl::expected<void, Diagnostic> GpuCall::check_outputs() {
+  std::vector<std::uint16_t> values(static_cast<std::size_t>(out_.strides[0]));
+  const auto* from = static_cast<const std::uint16_t*>(out_.memory.get());
+  for (const std::int64_t token : {std::int64_t{0}, shape_.tokens() / 2, shape_.tokens() - 1}) {
+    if (!lab_.device().download(values.data(), from + token * out_.strides[0],
+                                values.size() * sizeof(std::uint16_t)))
+      return tl::make_unexpected(lab_.failed("reading outputs"));
+    for (std::int64_t head = 0; head < config_.heads; ++head)
+      for (std::int64_t d = 0; d < config_.d_v; ++d)
+        if (std::isnan(
+                kvcache::bf16_decode(values[static_cast<std::size_t>(head * out_.strides[1] + d)])))
+          return tl::make_unexpected(
+              Diagnostic(Code::E0804)
+                  .with("backend", runner_.backend)
+                  .with("phase", std::string(phase_name(runner_.phase)))
+                  .with("reason", fmt::format("token {} of {} came out as NaN, "
+                                              "or not at all",
+                                              token, shape_.tokens())));
+  }
+  return {};
 }
 
 }  // namespace dsakit::cli

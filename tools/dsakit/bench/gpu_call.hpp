@@ -50,6 +50,11 @@ class GpuCall {
   bool failed() const { return error_.has_value(); }
   const Diagnostic& error() const { return *error_; }
 
+  // Outputs as garbage, and whether a run since then wrote numbers: a backend that leaves its work
+  // undone is not fast. E0804.
+  bool spoil_outputs();
+  tl::expected<void, Diagnostic> check_outputs();
+
   const KvLayout& layout() const { return *layout_; }
   std::uint64_t workspace_bytes() const { return workspace_bytes_; }
 

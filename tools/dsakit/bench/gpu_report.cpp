@@ -78,6 +78,20 @@ Table::Row sizes_of(const BenchShape& shape) {
           fmt::format("{}{}", shape.pool, shape.disjoint ? " each" : "")};
 }
 
+// By the method of record; after a dirty flush where the baseline has that alone.
+std::string faster_text(const BenchReport& report) {
+  int rows = 0, faster = 0;
+  for (const BenchLine& line : report.lines) {
+    if (!report.comparable() || !line.on_gpu() || !line.shape.baseline) continue;
+    const BaselineRow& base = *line.shape.baseline;
+    if (!base.us_clean && !base.us_dirty) continue;
+    ++rows;
+    faster += base.us_clean ? quantile(line.clean, 0.5) < *base.us_clean
+                            : quantile(line.dirty, 0.5) < *base.us_dirty;
+  }
+  return rows == 0 ? "" : fmt::format("faster than the baseline in {} of {} rows\n", faster, rows);
+}
+
 std::string times_text(const BenchReport& report) {
   Table table({"backend", "phase", "heads", "tokens", "topk", "pool", "us", "p10", "p90", "base",
                "faster", "dirty us", "base", "faster", "bound us", "by", "of it", "TFLOP/s",
@@ -105,7 +119,7 @@ std::string times_text(const BenchReport& report) {
                 fmt::format("{:.2f}", line.work.bytes / clean.median * 1e-6)});
     table.add(std::move(row));
   }
-  return table.empty() ? "" : "\n" + table.text();
+  return table.empty() ? "" : "\n" + table.text() + faster_text(report);
 }
 
 struct Ruled {

@@ -34,8 +34,18 @@ TimedShape timed_shape(const BenchLine& line, bool with_baseline) {
   return shape;
 }
 
+constexpr double kShortCall = 30;  // microseconds
+constexpr std::size_t kCallsOfShort = 50, kCallsOfOthers = 20;
+
 Diagnostic no_times(const std::string& backend, std::string reason) {
   return Diagnostic(Code::E0121).with("backend", backend).with("reason", std::move(reason));
+}
+
+// Whether a line has fewer calls than a record needs: 50 of short ones, 20 of others.
+bool too_few_calls(const BenchLine& line) {
+  if (!line.on_gpu()) return false;
+  return line.clean.size() <
+         (quantile(line.clean, 0.5) < kShortCall ? kCallsOfShort : kCallsOfOthers);
 }
 
 }  // namespace
@@ -69,6 +79,9 @@ tl::expected<std::vector<std::string>, Diagnostic> write_times(const BenchReport
   if (backends.empty())
     return tl::make_unexpected(
         no_times(report.lines.front().shape.backend, "no shape was timed on a GPU"));
+  if (std::ranges::any_of(report.lines, too_few_calls))
+    return tl::make_unexpected(no_times(
+        *backends.begin(), "a time under 30 us needs 50 calls, any other 20; leave --calls out"));
   std::vector<std::string> files;
   for (const std::string& backend : backends) {
     const CatalogEntry* entry = catalog.find(backend);
