@@ -36,7 +36,7 @@ enum class Kind { kShort, kAny, kLong };
 // One consumer warpgroup of a CTA.
 template <class S, Kind kKind>
 struct Consumer {
-  static constexpr int kScoreRegs = kBlock / 2;
+  static constexpr int kScoreRegs = kBlock / 2, kParts = kBlock / 16;
   static constexpr uint32_t kWarming = ~0u;
   static constexpr bool kWarm = kKind == Kind::kLong;
   const KernelArgs& args;
@@ -103,21 +103,8 @@ struct Consumer {
     return wgmma_descriptor(uniform(at), S::kTile, 1024, Swizzle::k128);
   }
 
-  // Starts O += P * V with the weights of this group's block, from registers; a commit group for
-  // each 16 rows.
-  __device__ __forceinline__ void start_own(float (&o)[128],
-                                            const uint32_t (&p)[kScoreRegs / 2]) const {
-    const uint64_t v = values(group);
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kBlock / 16; ++i) {
-      const uint32_t a[4] = {p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]};
-      wgmma_rs(o, a, v + i * (2048 >> 4));
-      wgmma_commit();
-    }
-  }
-
-  // The same with the other group's block, whose weights are in its stage.
+  // Starts O += P * V with the other group's block, whose weights are in its stage; a commit group
+  // for each 16 rows.
   __device__ __forceinline__ void start_other(float (&o)[128]) const {
     const int stage = group ^ 1;
     const uint64_t v = values(stage);
@@ -131,9 +118,9 @@ struct Consumer {
     }
   }
 
-  // Scores to weights in place; factors by which the rows' older output shrinks. Several chains,
-  // because one warp a scheduler has nothing else to do meanwhile.
-  __device__ __forceinline__ void softmax(float (&s)[kScoreRegs], int stage, float (&factor)[2]) {
+  // Takes the scores' maxima: factors by which the rows' older output shrinks, and the scale of the
+  // scores. Several chains, because one warp a scheduler has nothing else to do meanwhile.
+  __device__ __forceinline__ float admit(float (&s)[kScoreRegs], int stage, float (&factor)[2]) {
     float scale = args.problem.scale * 1.4426950408889634f;
     if (!(scale > 0.0f)) {
       wgmma_wait<0>();  // see mask
@@ -154,12 +141,52 @@ struct Consumer {
       base[0] = rows[0].base;
       base[8] = rows[1].base;
     }
+    return scale;
+  }
+
+  // Scores to weights, which the other group gets too, and the products with them, 16 keys at a
+  // time: the products of some run while the weights of the next are computed. Every lane arrives,
+  // for what every lane wrote.
+  __device__ __forceinline__ void weigh_and_start(float (&s)[kScoreRegs], float scale,
+                                                  float (&o)[128]) {
     const float offset[2] = {rows[0].offset(), rows[1].offset()};
 #pragma unroll
-    for (int i = 0; i < kScoreRegs; ++i) {
-      s[i] = exp2_approx(fmaf(s[i], scale, -offset[(i >> 1) & 1]));
-      rows[(i >> 1) & 1].sum += s[i];
+    for (int i = 0; i < kParts; ++i) {
+      uint32_t p[4];
+      weigh_part(s, i, scale, offset, p);
+      store_part(i, p);
+      start_own(o, p, i);
     }
+    arrive(shared.weights(group));
+  }
+
+  // Weights of 16 keys, in place and packed.
+  __device__ __forceinline__ void weigh_part(float (&s)[kScoreRegs], int part, float scale,
+                                             const float (&offset)[2], uint32_t (&p)[4]) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      float& x = s[8 * part + i];
+      x = exp2_approx(fmaf(x, scale, -offset[(i >> 1) & 1]));
+      rows[(i >> 1) & 1].sum += x;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) p[i] = pack_bf16(s[8 * part + 2 * i], s[8 * part + 2 * i + 1]);
+  }
+
+  // The other group's fence in receive shows the weights to its matrix instructions; the bases went
+  // with the maxima.
+  __device__ __forceinline__ void store_part(int part, const uint32_t (&p)[4]) const {
+    const int row = warp * 16 + (lane & 15), chunk = 2 * part + (lane >> 4);
+    const uint32_t at = smem_address(shared.stage(group)) + 8 * S::kTile + row * 128;
+    store_matrices(at + ((chunk ^ (row & 7)) << 4), p[0], p[1], p[2], p[3]);
+  }
+
+  // Starts O += P * V with 16 keys of this group's block, the weights from registers.
+  __device__ __forceinline__ void start_own(float (&o)[128], const uint32_t (&p)[4],
+                                            int part) const {
+    wgmma_fence();
+    wgmma_rs(o, p, values(group) + part * (2048 >> 4));
+    wgmma_commit();
   }
 
   __device__ __forceinline__ void mask(float (&s)[kScoreRegs], int stage) const {
@@ -181,20 +208,6 @@ struct Consumer {
         if (!((bits >> e) & 1)) s[4 * j + e] = s[4 * j + 2 + e] = -INFINITY;
       }
     }
-  }
-
-  // Gives this block's weights to the other group, whose fence in receive shows them to its matrix
-  // instructions; the bases went with the softmax. Every lane arrives, for what every lane wrote.
-  __device__ __forceinline__ void publish(const uint32_t (&p)[kScoreRegs / 2]) const {
-    const int row = warp * 16 + (lane & 15);
-    const uint32_t at = smem_address(shared.stage(group)) + 8 * S::kTile + row * 128;
-#pragma unroll
-    for (int i = 0; i < kBlock / 16; ++i) {
-      const int chunk = 2 * i + (lane >> 4);
-      store_matrices(at + ((chunk ^ (row & 7)) << 4), p[4 * i], p[4 * i + 1], p[4 * i + 2],
-                     p[4 * i + 3]);
-    }
-    arrive(shared.weights(group));
   }
 
   // Waits for the other group's block and takes over its bases; factors for older output.
@@ -349,23 +362,28 @@ struct Consumer {
 
   // ---- 3 the consumer's loop ----
 
-  // Waits for the products with a stage's values, and frees its rows as they are done with.
-  __device__ __forceinline__ void finish(float (&o)[128], int stage) const {
-    finish_quarter<0>(stage);
-    finish_quarter<1>(stage);
-    finish_quarter<2>(stage);
-    finish_quarter<3>(stage);
-    wgmma_pin(o);
+  // Waits for the products with a stage's values, and frees its rows as they are done with; kLater
+  // groups of products have been started since.
+  template <int kLater>
+  __device__ __forceinline__ void release(int stage) const {
+    release_quarter<kLater, 0>(stage);
+    release_quarter<kLater, 1>(stage);
+    release_quarter<kLater, 2>(stage);
+    release_quarter<kLater, 3>(stage);
   }
-  template <int kQuarter>
-  __device__ __forceinline__ void finish_quarter(int stage) const {
-    wgmma_wait<3 - kQuarter>();
+  template <int kLater, int kQuarter>
+  __device__ __forceinline__ void release_quarter(int stage) const {
+    wgmma_wait<kLater + 3 - kQuarter>();
     if (kQuarter == 3) {
       arrive(shared.empty(stage, stage == group, kQuarter));
       return;
     }
     __syncwarp();
     if (lane == 0) arrive(shared.empty(stage, stage == group, kQuarter));
+  }
+  __device__ __forceinline__ void finish(float (&o)[128], int stage) const {
+    release<0>(stage);
+    wgmma_pin(o);
   }
 
   // Waits for what comes first: keys of a half of this group's block (true), or the other group's
@@ -401,12 +419,6 @@ struct Consumer {
     if (lane == 0) arrive(shared.q_empty());
   }
 
-  __device__ __forceinline__ static void pack(const float (&s)[kScoreRegs],
-                                              uint32_t (&p)[kScoreRegs / 2]) {
-#pragma unroll
-    for (int i = 0; i < kScoreRegs / 2; ++i) p[i] = pack_bf16(s[2 * i], s[2 * i + 1]);
-  }
-
   // Shrinks the output. Rare; no matrix instruction may be in flight while it changes.
   __device__ __forceinline__ static void rescale(float (&o)[128], const float (&factor)[2]) {
     if (!__any_sync(~0u, factor[0] != 1.0f || factor[1] != 1.0f)) return;
@@ -422,20 +434,43 @@ struct Consumer {
     start_other(o);
   }
 
-  // Scores that have arrived to weights, which the other group gets too.
-  __device__ __forceinline__ void weigh(float (&s)[kScoreRegs], uint32_t (&p)[kScoreRegs / 2],
-                                        float (&factor)[2]) {
+  // Scores that have arrived to weights and their products; `pending`: those with the other group's
+  // block are in flight, too.
+  __device__ __forceinline__ void weigh(float (&s)[kScoreRegs], float (&o)[128], bool pending) {
+    float factor[2];
     wgmma_pin(s);
-    softmax(s, group, factor);
-    pack(s, p);
-    publish(p);
+    const float scale = admit(s, group, factor);
+    rescale(o, factor);
+    weigh_and_start(s, scale, o);
+    if (pending) release<kParts>(group ^ 1);
+    release<0>(group);
+    wgmma_pin(o);
+  }
+
+  // The same in a short range, where the other group has nothing to do but to wait for the weights.
+  __device__ __forceinline__ void weigh_first(float (&s)[kScoreRegs], float (&o)[128],
+                                              bool pending) {
+    float factor[2];
+    uint32_t p[kParts][4];
+    wgmma_pin(s);
+    const float scale = admit(s, group, factor);
+    const float offset[2] = {rows[0].offset(), rows[1].offset()};
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) weigh_part(s, i, scale, offset, p[i]);
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) store_part(i, p[i]);
+    arrive(shared.weights(group));
+    if (pending) finish(o, group ^ 1);
+    if (pending) rescale(o, factor);
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) start_own(o, p[i], i);
+    finish(o, group);
   }
 
   // Attends to blocks from ... to - 1, at least one. A turn is one block of this group and the
   // other's block before it, if that is of this unit.
   __device__ __forceinline__ void attend(float (&o)[128], uint32_t from, uint32_t to) {
     float s[kScoreRegs];
-    uint32_t p[kScoreRegs / 2];
     float factor[2];
     bool other = (from & 1) == group;  // the other group's block before has been taken
     uint32_t block = from + (other ? 0 : 1);
@@ -465,11 +500,7 @@ struct Consumer {
           wgmma_wait<0>();
         }
       }
-      weigh(s, p, factor);
-      if (pending) finish(o, group ^ 1);
-      rescale(o, factor);
-      start_own(o, p);
-      finish(o, group);
+      weigh(s, o, pending);
       other = false;
     }
     done_with_q();
@@ -482,15 +513,12 @@ struct Consumer {
   // The same for at most two blocks: each group's instructions lie in a row.
   __device__ __forceinline__ void attend_short(float (&o)[128], uint32_t from, uint32_t to) {
     float s[kScoreRegs];
-    uint32_t p[kScoreRegs / 2];
     float factor[2];
     if ((from & 1) == group) {
       start_scores(s, from);
       add_scores(s, from);
       wgmma_wait<0>();
-      weigh(s, p, factor);
-      start_own(o, p);
-      finish(o, group);
+      weigh_first(s, o, false);
       if (to - from == 1) return;
       take_other(o, from + 1, factor);
       finish(o, group ^ 1);
@@ -502,11 +530,7 @@ struct Consumer {
       add_scores(s, from + 1);
       take_other(o, from, factor);
       wgmma_wait<4>();
-      weigh(s, p, factor);
-      finish(o, group ^ 1);
-      rescale(o, factor);
-      start_own(o, p);
-      finish(o, group);
+      weigh_first(s, o, true);
     }
   }
 

@@ -60,6 +60,14 @@ void shapes(Runner& r) {
   for (int topk : {1, 63, 65, 100, 133, 1999, 2112}) {
     for (int heads : {128, 64}) r.run(make("odd topk", 3, heads, topk, 8192));
   }
+  for (int heads : {128, 64}) {
+    Case c = make("one long token a range", heads == 128 ? 60 : 125, heads, 1088, 8192);
+    r.run(c);
+    c.lengths = 0;
+    c.invalid = 0.02f;
+    r.run(c);
+    for (int tokens : {20, 40}) r.run(make("few partials", tokens, heads, 1088, 8192));
+  }
   for (int d : {512, 576}) {
     Case c = make("213 tokens", 213, 128, 512);
     c.d_qk = d;
