@@ -60,6 +60,7 @@ size_t workspace_bytes(int heads, int max_ctas) {
 int device_ctas(int sm_count, int* error) {
   cudaError_t status = enable<Shape<true>>();
   if (status == cudaSuccess) status = enable<Shape<false>>();
+  if (status == cudaSuccess) status = enable_merge_spread();
   int device = 0, count = 0;
   if (status == cudaSuccess) status = cudaGetDevice(&device);
   if (status == cudaSuccess) {
@@ -77,7 +78,7 @@ int launch(const Problem& problem, const Plan& plan, void* workspace, void* stre
   const cudaError_t status =
       problem.rope ? start<Shape<true>>(args, on) : start<Shape<false>>(args, on);
   if (status != cudaSuccess || !plan.merge) return status;
-  return start_merge(args, on);
+  return start_merge(args, on, true);
 }
 
 }  // namespace dsakit::sparse

@@ -14,29 +14,51 @@ inline int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
 }
 
+// Most shared memory that a merge CTA asks for beside its own.
+inline constexpr int kMergeBytes = 200 * 1024;
+
+// Once a device, before start_merge with `spread`.
+inline cudaError_t enable_merge_spread() {
+  cudaError_t status = cudaSuccess;
+  for (const auto kernel : {merge_kernel<1, 4>, merge_kernel<1, 16>}) {
+    if (status != cudaSuccess) break;
+    status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMergeBytes);
+  }
+  return status;
+}
+
+// Shared memory that makes merge CTAs spread evenly, if they are few. They start while attention
+// still runs, and would crowd on the multiprocessors that it leaves first.
+inline size_t spreading_bytes(int ctas, const Plan& plan) {
+  constexpr int kAll = 228 * 1024, kOwn = 9 * 1024;  // of a CTA, at most
+  const int each = ceil_div(ctas, plan.groups * plan.head_tiles);
+  return each > 4 ? 0 : static_cast<size_t>(std::min(kAll / each - kOwn, kMergeBytes) / 128 * 128);
+}
+
 template <int kSplit, int kAhead>
-inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream) {
+inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool spread) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  const int cut = std::min(args.problem.tokens, args.plan.groups - 1);
-  config.gridDim =
-      dim3(static_cast<unsigned>(ceil_div(args.problem.heads * 2 * kSplit, kMergeWarps)),
-           static_cast<unsigned>(std::max(cut, 1)));
+  const int columns = ceil_div(args.problem.heads * 2 * kSplit, kMergeWarps);
+  const int cut = std::max(std::min(args.problem.tokens, args.plan.groups - 1), 1);
+  config.gridDim = dim3(static_cast<unsigned>(columns), static_cast<unsigned>(cut));
   config.blockDim = dim3(kMergeWarps * 32);
+  if (spread) config.dynamicSmemBytes = spreading_bytes(columns * cut, args.plan);
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
   return cudaLaunchKernelEx(&config, merge_kernel<kSplit, kAhead>, args);
 }
 
-inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream) {
-  // No token has more partials than the ranges that its blocks can meet.
+inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool spread = false) {
+  // No token has more partials than the ranges that its blocks can meet. With many, attention has
+  // few CTAs, and the merge's have multiprocessors of their own.
   const int most = ceil_div(args.plan.blocks, args.plan.share) + 1;
-  if (most <= 6) return start_merge<1, 4>(args, stream);
-  if (most <= 20) return start_merge<1, 16>(args, stream);
-  return start_merge<2, 16>(args, stream);
+  if (most <= 6) return start_merge<1, 4>(args, stream, spread);
+  if (most <= 20) return start_merge<1, 16>(args, stream, spread);
+  return start_merge<2, 16>(args, stream, false);
 }
 
 inline bool aligned(const Problem& problem) {
