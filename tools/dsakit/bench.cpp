@@ -224,14 +224,23 @@ int bench(Cli& cli) {
 
 const Command& bench_command() {
   static constexpr Command kCommand{
-      "bench",
-      "time a backend over a list of shapes",
-      kQuestionOptions | kCatalogOptions | kFormatOption | kBenchOptions,
-      bench,
-      "backend",
-      "ids or plugin files; none: what the resolver picks",
-      0,
-      kAnyNumber};
+      .name = "bench",
+      .about = "time a backend over a list of shapes",
+      .options = kQuestionOptions | kCatalogOptions | kFormatOption | kBenchOptions,
+      .body = bench,
+      .target = "backend",
+      .target_about = "ids or plugin files; none: what the resolver picks",
+      .min_targets = 0,
+      .max_targets = kAnyNumber,
+      .help =
+          "docs/bench.md says what is timed, and how.\n"
+          "\n"
+          "Examples:\n"
+          "  dsakit bench cpu --heads 64,128 --tokens 1,8\n"
+          "  dsakit bench --suite sparse_bf16 --svg roofline.svg\n",
+      .exit_codes =
+          "0 something was timed; 1 nothing could be; 2 usage; 3 a file, a device or a "
+          "library is\nmissing here, or an output could not be written."};
   return kCommand;
 }
 

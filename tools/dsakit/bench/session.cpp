@@ -14,7 +14,7 @@ namespace dsakit::cli {
 namespace {
 
 constexpr double kMostOff = 0.03;
-constexpr int kGatherCalls = 9, kProductCalls = 10, kWarmProducts = 3, kEmptyCalls = 21;
+constexpr int kGatherCalls = 21, kProductCalls = 10, kWarmProducts = 3, kEmptyCalls = 21;
 constexpr int kProductSize = 8192;
 constexpr std::size_t kGatherPool = std::size_t{48} << 30;
 
