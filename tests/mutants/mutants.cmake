@@ -2,9 +2,6 @@
 # is compiled and put before the prebuilt solver, and the property named in the patch must then fail.
 # The first two lines of a patch say what the mistake is and which test kills it.
 # `ctest -L mutants` builds and runs them; a normal build does not.
-if(DSAKIT_SANITIZE)
-  return()
-endif()
 find_program(DSAKIT_PATCH patch)
 if(NOT DSAKIT_PATCH)
   message(WARNING "`patch` was not found: the planted mistakes are not tested")

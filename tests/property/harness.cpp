@@ -158,8 +158,4 @@ int for_cases(std::uint64_t first_seed, int catalogues, int requests, const Chec
   return run;
 }
 
-int scaled(int full) {
-  return std::max(1, full / DSAKIT_PROPERTY_DIVISOR);
-}
-
 }  // namespace dsakit::property

@@ -67,7 +67,4 @@ using Check = std::function<std::string(const Built&, const Case&)>;
 // small case, printed with both answers, and ends the loop. Returns the number of cases run.
 int for_cases(std::uint64_t first_seed, int catalogues, int requests, const Check& check);
 
-// `full` divided by what sanitizers cost; at least 1.
-int scaled(int full);
-
 }  // namespace dsakit::property

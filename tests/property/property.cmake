@@ -6,21 +6,10 @@ add_library(dsakit_oracle STATIC ${oracle_sources})
 target_include_directories(dsakit_oracle PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(dsakit_oracle PRIVATE dsakit_flags PUBLIC nlohmann_json::nlohmann_json)
 dsakit_busy_test(dsakit_oracle)
-if(NOT DSAKIT_SANITIZE)  # it tests nothing that is shipped
-  dsakit_test(property/oracle DEPS dsakit_oracle)
-endif()
+dsakit_test(property/oracle DEPS dsakit_oracle)
 
-# The properties of the shipped solver, judged with the oracle's help. Sanitizers run a part of the cases.
-if(TARGET dsakit_solver)
-  set(property_divisor 1)
-  if(DSAKIT_SANITIZE)
-    set(property_divisor 300)
-  endif()
-  dsakit_test(property DEPS dsakit_oracle dsakit_solver Threads::Threads
-              DEFINITIONS DSAKIT_PROPERTY_DIVISOR=${property_divisor})
-  dsakit_busy_test(property_test)
-  target_sources(property_test PRIVATE property/harness.cpp property/compare.cpp property/shrink.cpp)
-  if(NOT DSAKIT_SANITIZE)
-    include(mutants/mutants.cmake)
-  endif()
-endif()
+# The properties of the shipped solver, judged with the oracle's help.
+dsakit_test(property DEPS dsakit_oracle dsakit_solver Threads::Threads)
+dsakit_busy_test(property_test)
+target_sources(property_test PRIVATE property/harness.cpp property/compare.cpp property/shrink.cpp)
+include(mutants/mutants.cmake)
