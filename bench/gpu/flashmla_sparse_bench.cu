@@ -1,6 +1,6 @@
 // Times the Hopper sparse MLA kernels beside FlashMLA's figures.
 //
-//   flashmla_sparse_bench [--calls N] [--case h,T,s_kv[,topk[,mode]]]...
+//   flashmla_sparse_bench | flashmla_kv_bench [--calls N] [--case h,T,s_kv[,topk[,mode]]]...
 //   mode: shared (one pool of s_kv rows, default), disjoint (each token has its own s_kv rows),
 //         overlap (85 % of a list is also in the next token's)
 //
@@ -15,13 +15,32 @@
 #include <string>
 #include <vector>
 
-#include "flashmla_sparse/sparse_mla.hpp"
 #include "sparse_data.cuh"
+
+#ifdef DSAKIT_TEST_FP8
+#include "flashmla_kv/sparse_mla_fp8.hpp"
+namespace sp = dsakit::sparse::fp8;
+#else
+#include "flashmla_sparse/sparse_mla.hpp"
+namespace sp = dsakit::sparse;
+#endif
 
 namespace dsakit::test {
 namespace {
 
-namespace sp = dsakit::sparse;
+using dsakit::sparse::Plan;
+using dsakit::sparse::Problem;
+using dsakit::sparse::Tensors;
+
+#ifdef DSAKIT_TEST_FP8
+constexpr Rows kRows = Rows::kFp8Pow2;
+constexpr int kRowBytes = 656;
+constexpr const char* kBaselineMode = "disjoint";
+#else
+constexpr Rows kRows = Rows::kBf16;
+constexpr int kRowBytes = 1152;
+constexpr const char* kBaselineMode = "shared";
+#endif
 
 #define DSAKIT_CUPTI(call)                                                 \
   do {                                                                     \
@@ -72,13 +91,13 @@ __global__ void read_kernel(const uint4* from, size_t count, uint4* to) {
   if (x.x == 0x1234567u && x.y == 77) to[0] = x;
 }
 
-// The gather ceiling: random rows of 1152 bytes by plain 16-byte loads.
+// The gather ceiling: random rows of kRowBytes by plain 16-byte loads.
 __global__ void gather_kernel(const uint4* pool, const int* rows, int count, uint4* out) {
   const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
   uint4 x = make_uint4(0, 0, 0, 0);
   for (int r = warp; r < count; r += gridDim.x * blockDim.x / 32) {
-    const uint4* row = pool + int64_t{rows[r]} * 72;
-    for (int i = lane; i < 72; i += 32) {
+    const uint4* row = pool + int64_t{rows[r]} * (kRowBytes / 16);
+    for (int i = lane; i < kRowBytes / 16; i += 32) {
       const uint4 v = row[i];
       x.x ^= v.x;
       x.y ^= v.y;
@@ -145,28 +164,28 @@ struct Bench {
   }
 
   void ceilings() {
-    constexpr int kRows = 1 << 19;
+    constexpr int kCount = 1 << 19;
     const size_t pool = size_t{32} << 30;
     uint8_t* data = nullptr;
     int* rows = nullptr;
     DSAKIT_CHECK(cudaMalloc(&data, pool));
     DSAKIT_CHECK(cudaMemset(data, 1, pool));
-    DSAKIT_CHECK(cudaMalloc(&rows, kRows * 4));
+    DSAKIT_CHECK(cudaMalloc(&rows, kCount * 4));
     Layout l;
     l.tokens = 1;
-    l.topk = kRows;
-    l.slots = static_cast<uint32_t>(pool / 1152);
-    fill_indices<<<kRows / 256, 256>>>(rows, l, 5, kRows, 0.0f, false);
+    l.topk = kCount;
+    l.slots = static_cast<uint32_t>(pool / kRowBytes);
+    fill_indices<<<kCount / 256, 256>>>(rows, l, 5, kCount, 0.0f, false);
     auto times = collect(
         [&] {
           for (int i = 0; i < 9; ++i) {
             flush_l2(i);
-            gather_kernel<<<132 * 8, 256>>>(reinterpret_cast<uint4*>(data), rows, kRows,
+            gather_kernel<<<132 * 8, 256>>>(reinterpret_cast<uint4*>(data), rows, kCount,
                                             reinterpret_cast<uint4*>(flush));
           }
         },
         9, 1);
-    report("gather ceiling, 524288 rows of 1152 B", times, 0, 0, 1152.0 * kRows);
+    report("gather ceiling, 524288 rows", times, 0, 0, 1.0 * kRowBytes * kCount);
     times = collect(
         [&] {
           for (int i = 0; i < 9; ++i) {
@@ -186,7 +205,10 @@ struct Bench {
     l.heads = heads;
     l.topk = topk;
     l.d_qk = d_qk;
-    l.kv_row = l.kv_page = d_qk * 2;
+    l.rows = kRows;
+    l.kv_row = l.row_bytes();
+    l.page_size = kRows == Rows::kBf16 ? 1 : 64;
+    l.kv_page = l.page_size * l.kv_row;
     l.slots = static_cast<uint32_t>(s_kv);
     if (mode == "disjoint") {
       l.pool_rows_per_token = static_cast<uint32_t>(s_kv);
@@ -196,7 +218,7 @@ struct Bench {
     uint8_t *kv = nullptr, *workspace = nullptr;
     int* indices = nullptr;
     __nv_bfloat16 *q = nullptr, *out = nullptr;
-    float* lse = nullptr;
+    float *lse = nullptr, *sink = nullptr;
     const size_t rows = static_cast<size_t>(tokens) * heads;
     const size_t workspace_bytes = sp::workspace_bytes(heads, max_ctas);
     DSAKIT_CHECK(cudaMalloc(&kv, static_cast<size_t>(l.kv_row) * l.slots));
@@ -204,15 +226,19 @@ struct Bench {
     DSAKIT_CHECK(cudaMalloc(&q, rows * d_qk * 2));
     DSAKIT_CHECK(cudaMalloc(&out, rows * 1024));
     DSAKIT_CHECK(cudaMalloc(&lse, rows * 4));
+    DSAKIT_CHECK(cudaMalloc(&sink, size_t{4} * 128));
+    DSAKIT_CHECK(cudaMemset(sink, 0, size_t{4} * 128));
     DSAKIT_CHECK(cudaMalloc(&workspace, workspace_bytes));
     fill_all_rows<<<l.slots, 128>>>(kv, l, 3);
-    sp::Problem p;
-    sp::Tensors& t = p.tensors;
+    Problem p;
+    Tensors& t = p.tensors;
     t.q = q;
     t.q_token.inner = heads * d_qk * 2;
     t.q_head = d_qk * 2;
     t.kv = kv;
-    t.kv_page = t.kv_row = l.kv_row;
+    t.kv_page = l.kv_page;
+    t.kv_row = l.kv_row;
+    t.page_size = l.page_size;
     t.slots = l.slots;
     t.indices = indices;
     t.index_token.inner = topk;
@@ -220,6 +246,7 @@ struct Bench {
     t.out_token.inner = heads * 1024;
     t.out_head = 1024;
     t.lse = lse;
+    if (kRows != Rows::kBf16) t.sink = sink;  // as the figures to compare with
     t.lse_token.inner = heads;
     t.lse_head = 1;
     t.tokens_inner = tokens;
@@ -229,7 +256,7 @@ struct Bench {
     p.rope = d_qk == 576;
     p.lse_empty = INFINITY;
     p.scale = 1.0f / std::sqrt(static_cast<float>(d_qk));
-    const sp::Plan plan = sp::make_plan(tokens, heads, topk, max_ctas);
+    const Plan plan = sp::make_plan(tokens, heads, topk, max_ctas);
     const unsigned entries = static_cast<unsigned>(tokens) * static_cast<unsigned>(topk);
     const auto call = [&](int i) {
       fill_indices<<<(entries + 255) / 256, 256>>>(indices, l, 100 + i, topk, 0.0f, false);
@@ -250,13 +277,13 @@ struct Bench {
     char name[96];
     std::snprintf(name, sizeof name, "h%-3d T%-4d s_kv %-6d topk %d %s g%d%s", heads, tokens, s_kv,
                   topk, mode.c_str(), plan.groups, plan.merge ? "m" : "");
-    const bool shared = mode == "shared" && topk == 2048 && d_qk == 576;
-    report(name, times, shared ? baseline(heads, tokens, s_kv) : 0,
+    const bool known = mode == kBaselineMode && topk == 2048 && d_qk == 576;
+    report(name, times, known ? baseline(heads, tokens, s_kv) : 0,
            2.0 * heads * topk * (d_qk + 512) * tokens,
            static_cast<double>(tokens) * topk * l.kv_row + rows * 2176.0);
-    for (void* pointer :
-         {static_cast<void*>(kv), static_cast<void*>(indices), static_cast<void*>(q),
-          static_cast<void*>(out), static_cast<void*>(lse), static_cast<void*>(workspace)}) {
+    for (void* pointer : {static_cast<void*>(kv), static_cast<void*>(indices),
+                          static_cast<void*>(q), static_cast<void*>(out), static_cast<void*>(lse),
+                          static_cast<void*>(workspace), static_cast<void*>(sink)}) {
       cudaFree(pointer);
     }
   }
@@ -267,13 +294,20 @@ struct Bench {
       int tokens, s_kv;
       double h64, h128;
     };
-    static constexpr Row kRows[] = {
+#ifdef DSAKIT_TEST_FP8
+    static constexpr Row kKnown[] = {{1, 32768, 18.53, 18.08},    {8, 32768, 21.82, 26.66},
+                                     {16, 32768, 29.18, 38.69},   {32, 32768, 43.84, 60.51},
+                                     {64, 32768, 71.2, 92.99},    {128, 32768, 110.85, 181.76},
+                                     {256, 32768, 219.71, 359.29}};
+#else
+    static constexpr Row kKnown[] = {
         {1, 131072, 55.68, 56.0},        {8, 131072, 55.81, 56.06},
         {32, 131072, 58.53, 59.2},       {64, 131072, 62.56, 66.59},
         {128, 131072, 75.74, 131.1},     {256, 131072, 148.77, 255.17},
         {4096, 8192, 1751.57, 3445.57},  {4096, 32768, 1873.94, 3634.14},
         {4096, 131072, 2291.31, 3978.75}};
-    for (const Row& row : kRows) {
+#endif
+    for (const Row& row : kKnown) {
       if (row.tokens == tokens && row.s_kv == s_kv) return heads > 64 ? row.h128 : row.h64;
     }
     return 0;
@@ -287,7 +321,7 @@ int main(int argc, char** argv) {
   using namespace dsakit::test;
   Bench bench;
   int error = 0;
-  bench.max_ctas = dsakit::sparse::device_ctas(0, &error);
+  bench.max_ctas = sp::device_ctas(0, &error);
   if (bench.max_ctas == 0) {
     std::printf("no device for these kernels: %s\n",
                 cudaGetErrorString(static_cast<cudaError_t>(error)));

@@ -15,6 +15,7 @@
 namespace dsakit::test {
 
 constexpr DLDataType kBf16{kDLBfloat, 16, 1}, kFp32{kDLFloat, 32, 1};
+constexpr DLDataType kBytes{kDLUInt, 8, 1};
 constexpr DLDataType kInt32{kDLInt, 32, 1}, kInt64{kDLInt, 64, 1};
 
 // A tensor that owns its shape; strides in elements.
@@ -90,14 +91,18 @@ class Plugin {
   dsakit_error error_{};
 };
 
-// A configuration of decode over a bf16 pool, with neutral values elsewhere.
-inline dsakit_config bf16_config(int heads, int d_qk, int topk, int64_t page_size, int tokens) {
+// A configuration of decode over a pool of bf16 or fp8 rows, with neutral values elsewhere.
+inline dsakit_config config_for(bool fp8, int heads, int d_qk, int topk, int64_t page_size,
+                                int tokens) {
   dsakit_config config{};
   config.size = sizeof(config);
   config.device_type = kDLCUDA;
-  config.row = d_qk == 576 ? "sm90-bf16" : "sm90-bf16-nope";
+  const bool rope = d_qk == 576;
+  config.row =
+      fp8 ? (rope ? "sm90-fp8" : "sm90-fp8-nope") : (rope ? "sm90-bf16" : "sm90-bf16-nope");
   config.phase = "decode";
-  config.kv_layout = d_qk == 576 ? "bf16_1152" : "bf16_1024";
+  config.kv_layout =
+      fp8 ? (rope ? "fp8_656_g128" : "fp8_528_g128") : (rope ? "bf16_1152" : "bf16_1024");
   config.index_mode = "physical";
   config.q_dtype = config.out_dtype = "bf16";
   config.heads = heads;

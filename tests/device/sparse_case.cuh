@@ -8,6 +8,13 @@
 
 namespace dsakit::test {
 
+// Rows of the pools that a test is about.
+#ifdef DSAKIT_TEST_FP8
+constexpr Rows kRows = Rows::kFp8Pow2;
+#else
+constexpr Rows kRows = Rows::kBf16;
+#endif
+
 struct Case {
   std::string name;
   int tokens = 4, heads = 128, topk = 512, d_qk = 576;
@@ -24,6 +31,7 @@ struct Case {
   int tokens_inner = 0;  // s of [b, s] with a padded batch stride; 0: flat
   float scale = 0;       // 0: d_qk^-0.5
   Data data = Data::kNormal;
+  Rows rows = kRows;
   int ctas = 0;  // at once; 0: the device's
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -56,12 +57,21 @@ __device__ inline uint32_t permuted(uint32_t j, uint32_t n, uint64_t seed) {
 
 enum class Data : int { kNormal, kRising, kPeaked, kEqual, kLastMaximum };
 
+// Rows of the pool: bf16, or the fp8 rows of flashmla_kv with scales of a kind: amax / 448, that
+// rounded up to a power of two, for values around 1e-6 or 1e5 in place of 0.1, or for groups whose
+// values differ by powers of ten, some of them zero.
+enum class Rows : int { kBf16, kFp8, kFp8Pow2, kFp8Tiny, kFp8Huge, kFp8Mixed };
+
 struct Layout {
   int tokens = 1, heads = 128, topk = 2048, d_qk = 576;
   uint32_t page_size = 1, slots = 131072;
   int64_t kv_page = 0, kv_row = 0;   // bytes
   uint32_t pool_rows_per_token = 0;  // 0: one pool for all; else token t has its own rows
   float overlap = 0;                 // share of a token's list that it has in common with the next
+  Rows rows = Rows::kBf16;
+  __host__ __device__ int row_bytes() const {
+    return rows == Rows::kBf16 ? d_qk * 2 : 528 + 2 * (d_qk - 512);
+  }
 };
 
 // indices[t, j] = a slot, distinct within a token.
@@ -102,33 +112,73 @@ __device__ inline float key_value(uint64_t seed, uint64_t slot, int d, Data data
   return normal(seed, slot * 1024 + d) * 0.1f;
 }
 
+// Factor of all values of a row's group of 128.
+__device__ inline float group_size(Rows rows, uint64_t slot, int group) {
+  switch (rows) {
+    case Rows::kFp8Tiny:
+      return 1e-5f;
+    case Rows::kFp8Huge:
+      return 1e6f;
+    case Rows::kFp8Mixed: {
+      const uint32_t draw = mix(slot * 4 + group) % 9;
+      return draw == 8 ? 0.0f : exp10f(static_cast<float>(draw) - 5.0f);
+    }
+    default:
+      return 1.0f;
+  }
+}
+
+// Stores one row; 128 threads, thread i has dimensions i, i + 128 and so on. `leading` replaces
+// dimension 0 unless it is NaN.
+__device__ inline void store_row(uint8_t* row, const Layout& layout, uint64_t seed, uint64_t slot,
+                                 Data data, float leading) {
+  __shared__ float largest[4][4];
+  const int i = threadIdx.x;
+  for (int group = 0; group * 128 + i < layout.d_qk; ++group) {
+    const int d = group * 128 + i;
+    float x = key_value(seed, slot, d, data);
+    if (d == 0 && !isnan(leading)) x = leading;
+    if (layout.rows == Rows::kBf16 || group == 4) {
+      uint8_t* values = layout.rows == Rows::kBf16 ? row : row + 528 - 1024;
+      reinterpret_cast<__nv_bfloat16*>(values)[d] = __float2bfloat16(x);
+      continue;
+    }
+    x *= group_size(layout.rows, slot, group);
+    float most = fabsf(x);
+    for (int k = 16; k > 0; k /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, k));
+    largest[group][i / 32] = most;
+    __syncthreads();
+    for (int k = 0; k < 4; ++k) most = fmaxf(most, largest[group][k]);
+    float scale = fmaxf(most / 448.0f, 0x1p-126f);
+    if (layout.rows == Rows::kFp8Pow2) scale = exp2f(ceilf(log2f(fmaxf(scale, 1e-4f))));
+    row[d] = __nv_fp8_e4m3(x / scale).__x;
+    if (i == 0) reinterpret_cast<float*>(row + 512)[group] = scale;
+  }
+}
+
 // Writes the selected rows of the pool: thread block per (token, entry).
 template <class Index>
-__global__ void fill_rows(uint8_t* kv, const Index* indices, const int* length, int per_length,
-                          Layout layout, int64_t stride, uint64_t seed, Data data) {
+__global__ void __launch_bounds__(128)
+    fill_rows(uint8_t* kv, const Index* indices, const int* length, int per_length, Layout layout,
+              int64_t stride, uint64_t seed, Data data) {
   const int64_t entry = blockIdx.x;
   const int t = static_cast<int>(entry / layout.topk), j = static_cast<int>(entry % layout.topk);
   if (length && j >= length[t / per_length]) return;
   const int64_t slot = static_cast<int64_t>(indices[t * stride + j]);
   if (slot < 0 || slot >= layout.slots) return;
-  auto* row = reinterpret_cast<__nv_bfloat16*>(kv + slot / layout.page_size * layout.kv_page +
-                                               slot % layout.page_size * layout.kv_row);
-  for (int d = threadIdx.x; d < layout.d_qk; d += blockDim.x) {
-    float x = key_value(seed, static_cast<uint64_t>(slot), d, data);
-    // Rising: dimension 0 grows along the list, so that each block has a new maximum.
-    if (data == Data::kRising && d == 0) x = 100.0f * static_cast<float>(j) / layout.topk;
-    if (data == Data::kLastMaximum && d == 0) x = j == layout.topk - 1 ? 60.0f : 0.0f;
-    row[d] = __float2bfloat16(x);
-  }
+  // Rising: dimension 0 grows along the list, so that each block has a new maximum.
+  float leading = NAN;
+  if (data == Data::kRising) leading = 100.0f * static_cast<float>(j) / layout.topk;
+  if (data == Data::kLastMaximum) leading = j == layout.topk - 1 ? 60.0f : 0.0f;
+  store_row(kv + slot / layout.page_size * layout.kv_page + slot % layout.page_size * layout.kv_row,
+            layout, seed, static_cast<uint64_t>(slot), data, leading);
 }
 
-static __global__ void fill_all_rows(uint8_t* kv, Layout layout, uint64_t seed) {
+static __global__ void __launch_bounds__(128)
+    fill_all_rows(uint8_t* kv, Layout layout, uint64_t seed) {
   const int64_t slot = blockIdx.x;
-  auto* row = reinterpret_cast<__nv_bfloat16*>(kv + slot / layout.page_size * layout.kv_page +
-                                               slot % layout.page_size * layout.kv_row);
-  for (int d = threadIdx.x; d < layout.d_qk; d += blockDim.x) {
-    row[d] = __float2bfloat16(key_value(seed, static_cast<uint64_t>(slot), d, Data::kNormal));
-  }
+  store_row(kv + slot / layout.page_size * layout.kv_page + slot % layout.page_size * layout.kv_row,
+            layout, seed, static_cast<uint64_t>(slot), Data::kNormal, NAN);
 }
 
 // q[t, h, d]; token and head strides in elements.
@@ -162,14 +212,26 @@ struct Reference {
   double* logits;      // [T * h, topk] scratch
 };
 
-__device__ inline const __nv_bfloat16* reference_row(const Reference& r, const Layout& layout,
-                                                     int t, int j) {
+__device__ inline const uint8_t* reference_row(const Reference& r, const Layout& layout, int t,
+                                               int j) {
   const int64_t at = t * r.index_token + j;
   const int64_t slot = r.index64 ? static_cast<const int64_t*>(r.indices)[at]
                                  : static_cast<const int32_t*>(r.indices)[at];
   if (slot < 0 || slot >= layout.slots) return nullptr;
-  return reinterpret_cast<const __nv_bfloat16*>(r.kv + slot / layout.page_size * layout.kv_page +
-                                                slot % layout.page_size * layout.kv_row);
+  return r.kv + slot / layout.page_size * layout.kv_page + slot % layout.page_size * layout.kv_row;
+}
+
+// Value of dimension d of a row.
+__device__ inline double reference_value(const uint8_t* row, const Layout& layout, int d) {
+  const auto* halves = reinterpret_cast<const __nv_bfloat16*>(row);
+  if (layout.rows == Rows::kBf16) return static_cast<double>(__bfloat162float(halves[d]));
+  if (d >= 512) return static_cast<double>(__bfloat162float(halves[264 + d - 512]));
+  const int code = row[d], exponent = (code >> 3) & 15, mantissa = code & 7;
+  double x = exponent == 0 ? scalbn(static_cast<double>(mantissa), -9)
+                           : scalbn(8.0 + mantissa, exponent - 10);
+  if ((code & 127) == 127) x = NAN;
+  const double scale = static_cast<double>(reinterpret_cast<const float*>(row + 512)[d / 128]);
+  return (code & 128 ? -x : x) * scale;
 }
 
 // One block a (token, head).
@@ -180,13 +242,12 @@ static __global__ void reference_kernel(Reference r, Layout layout) {
   int keys = layout.topk;
   if (r.length) keys = min(max(r.length[t / r.per_length], 0), keys);
   for (int j = threadIdx.x; j < keys; j += blockDim.x) {
-    const __nv_bfloat16* row = reference_row(r, layout, t, j);
+    const uint8_t* row = reference_row(r, layout, t, j);
     double x = -INFINITY;
     if (row) {
       x = 0;
       for (int d = 0; d < layout.d_qk; ++d) {
-        x += static_cast<double>(__bfloat162float(q[d])) *
-             static_cast<double>(__bfloat162float(row[d]));
+        x += static_cast<double>(__bfloat162float(q[d])) * reference_value(row, layout, d);
       }
       x *= static_cast<double>(r.scale);
     }
@@ -207,8 +268,8 @@ static __global__ void reference_kernel(Reference r, Layout layout) {
   for (int d = threadIdx.x; d < 512; d += blockDim.x) {
     double o = 0;
     for (int j = 0; j < keys && !none; ++j) {
-      const __nv_bfloat16* row = reference_row(r, layout, t, j);
-      if (row) o += exp(logits[j] - top) * static_cast<double>(__bfloat162float(row[d]));
+      const uint8_t* row = reference_row(r, layout, t, j);
+      if (row) o += exp(logits[j] - top) * reference_value(row, layout, d);
     }
     r.out[int64_t{blockIdx.x} * 512 + d] = none ? 0.0 : o / all;
   }

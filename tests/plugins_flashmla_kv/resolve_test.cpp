@@ -1,5 +1,6 @@
-// The plugins of this build as the catalogue: on Hopper, real models with an fp8 cache get this
-// plugin in every phase, with and without HiSparse; a bf16 cache stays with flashmla_sparse.
+// The plugins of this build as the catalogue: on Hopper, real models with an fp8 cache whose scales
+// are powers of two get this plugin in every phase, with and without HiSparse; with any scales they
+// are refused; a bf16 cache stays with flashmla_sparse.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,6 +21,7 @@ const Catalog& local() {
 struct Asked {
   const char *model, *kv_dtype;
   bool hisparse, mtp;
+  const char* kv_scale = "pow2_fp32";
 };
 
 // "prefill/decode[/mtp]/kv_layout", or why not.
@@ -33,6 +35,7 @@ std::string outcome(const Asked& asked) {
   options.kv_dtype = asked.kv_dtype;
   options.hisparse = asked.hisparse;
   options.mtp = asked.mtp;
+  options.extra.emplace_back("kv_scale", Value(asked.kv_scale));
   const auto request = make_request(*facts, options);
   if (!request) return render_text(request.error());
   const Answer answer = local().solver().resolve(*request);
@@ -54,6 +57,13 @@ TEST(LocalCatalogue, Fp8CachesOnHopperGetFlashmlaKvInEveryPhase) {
       EXPECT_EQ(outcome({model, "fp8_e4m3", hisparse, true}),
                 "flashmla_kv/flashmla_kv/flashmla_kv/\"fp8_656_g128\"");
     }
+}
+
+TEST(LocalCatalogue, ScalesThatAreNotPowersOfTwoAreRefused) {
+  const std::string text = outcome({"glm-5.2-fp8", "fp8_e4m3", true, false, "any"});
+  EXPECT_NE(text.find(R"("verdict":"rejected")"), std::string::npos) << text;
+  EXPECT_NE(text.find("with kv_scale = pow2_fp32: prefill `flashmla_kv`"), std::string::npos)
+      << text;
 }
 
 TEST(LocalCatalogue, RowsWithoutRopeHaveTheirOwnLayout) {
