@@ -103,6 +103,7 @@ inline dsakit_config config_for(bool fp8, int heads, int d_qk, int topk, int64_t
   config.phase = "decode";
   config.kv_layout =
       fp8 ? (rope ? "fp8_656_g128" : "fp8_528_g128") : (rope ? "bf16_1152" : "bf16_1024");
+  config.kv_scale = fp8 ? "pow2_fp32" : "any";  // run takes the scales that it finds
   config.index_mode = "physical";
   config.q_dtype = config.out_dtype = "bf16";
   config.heads = heads;

@@ -5,7 +5,7 @@ namespace dsakit::flashmla_sparse_test {
 namespace {
 
 const test::SparsePlugin& plugin() {
-  static const test::SparsePlugin opened(FLASHMLA_SPARSE_PLUGIN, "sm90-bf16", "bf16_1152");
+  static const test::SparsePlugin opened(FLASHMLA_SPARSE_PLUGIN, "sm90-bf16", "bf16_1152", "any");
   return opened;
 }
 

@@ -18,7 +18,8 @@ struct Answer {
 
 class SparsePlugin {
  public:
-  SparsePlugin(const char* path, const char* row, const char* layout) : row_(row), layout_(layout) {
+  SparsePlugin(const char* path, const char* row, const char* layout, const char* kv_scale)
+      : row_(row), layout_(layout), kv_scale_(kv_scale) {
     void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return;
     const auto entry =
@@ -39,6 +40,7 @@ class SparsePlugin {
     config.row = row_;
     config.phase = "decode";
     config.kv_layout = layout_;
+    config.kv_scale = kv_scale_;
     config.index_mode = "physical";
     config.q_dtype = config.out_dtype = "bf16";
     config.heads = 128;
@@ -122,7 +124,7 @@ class SparsePlugin {
   }
 
  private:
-  const char *row_, *layout_;
+  const char *row_, *layout_, *kv_scale_;
   const dsakit_plugin* table_ = nullptr;
 };
 

@@ -4,6 +4,7 @@
 // SparseBackend<Kernels> is the class for DSAKIT_PLUGIN. Kernels has
 //   kId                   the plugin's id
 //   kLayouts, kFeatures   names that its manifest serves
+//   kPow2Scales           whether it serves kv_scale = pow2_fp32 alone
 //   make_plan, workspace_bytes, device_ctas, launch   as in the plugin's launch header
 //   move_kv_rows          as in its kv_rows.hpp
 // The manifest's limits of heads and topk are here. An instance is immutable; threads as
@@ -76,6 +77,8 @@ dsakit_rc check_served(const sdk::Config& config, sdk::Error& error) {
   if (config.topk > kMaxTopk)
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve a topk above %d", Kernels::kId,
                       kMaxTopk);
+  if (Kernels::kPow2Scales && config.kv_scale != sdk::ScaleKind::pow2_fp32)
+    return refuse("a kv_scale other than pow2_fp32");
   if (config.ragged) return refuse("index_mode = ragged");
   if (config.fp8_compute) return refuse("compute = fp8");
   const auto bf16 = [](DLDataType type) { return type.code == kDLBfloat && type.bits == 16; };
