@@ -1,11 +1,14 @@
 // dsakit bench apart from a GPU: statistics, bounds, the built-in baselines, suites, records of
 // CUPTI, and refusals.
+#include <filesystem>
 #include <sstream>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "bench/activity.hpp"
 #include "bench/baseline.hpp"
+#include "bench/contradiction.hpp"
 #include "bench/gpu_lab.hpp"
 #include "bench/line.hpp"
 #include "bench/matrix_product.hpp"
@@ -231,6 +234,15 @@ TEST(Suites, CombinationsAreThoseOfTheOptions) {
   EXPECT_EQ(shapes_of(options).error().code, Code::E0407);
 }
 
+TEST(Suites, SizesThatNobodyNamesFollowTheRequest) {
+  Options options;
+  options.bench.s_q = 16;
+  const auto shapes = shapes_of(options);
+  ASSERT_TRUE(shapes);
+  for (const BenchShape& shape : *shapes) EXPECT_GE(shape.requests, 1);
+  EXPECT_EQ(shapes->front().tokens(), 16);
+}
+
 BenchLine timed(const std::string& label, const std::string& beside, std::int64_t topk, double us) {
   BenchLine line;
   line.shape.suite = "rules";
@@ -294,6 +306,58 @@ TEST(BenchCommand, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(bench({"--svg", "/no/such/folder/a.svg"}).exit, 3);
 }
 
+TEST(BenchCommand, RefusesWhatWouldBeIgnored) {
+  const std::vector<std::vector<std::string>> wrong{
+      {"--seconds", "nan"},
+      {"--overlap", "-NaN"},
+      {"--invalid", "nan"},
+      {"--phases", "nope", "--evidence", testing::TempDir() + "no_evidence"},
+      {"--phases", ",", "--evidence", testing::TempDir() + "no_evidence"},
+      {"--mtp"},
+      {""},
+      {"cpu", "--decode-backend", "flashmla_sparse"},
+      {"--suite", "sparse_bf16", "--kv-cache-dtype", "fp8_e4m3"},
+      {"--suite", "sparse_bf16", "--pool", "70000"},
+      {"--suite", "sparse_bf16", "--phases", "decode"},
+      {"--suite", "rules", "--s-q", "2"},
+      {"--suite", "rules", "--own-pools"},
+      {"--suite", "rules", "--page-size", "64"},
+      {"--suite", "rules", "--heads", "64,128"},
+      {"--suite", "rules", "--topk", "49"},
+      {"--suite", "sweep", "--tokens", "1,2"}};
+  for (const auto& args : wrong) {
+    const BenchRan ran = bench(args);
+    EXPECT_EQ(ran.exit, 2) << args.back() << '\n' << ran.out;
+    EXPECT_NE(ran.err.find("E0407"), std::string::npos) << args.front() << ' ' << ran.err;
+  }
+  EXPECT_TRUE(bench_contradiction(asked({"decode_fp8", "rules"})) == std::nullopt);
+}
+
+TEST(BenchCommand, RefusesOnTheCpuWhatIsForGpusAndWhatHasNoRoom) {
+  const std::vector<std::string> one{"cpu", "--heads", "2", "--phases", "decode", "--seconds", "0"};
+  const std::vector<std::vector<std::string>> wrong{
+      {"--calls", "3"},
+      {"--s-q", "2"},
+      {"--tokens", "1048576", "--topk", "1048576", "--pool", "1048576"},
+      {"--page-size", "2000000000", "--topk", "8"}};
+  for (const auto& more : wrong) {
+    auto args = one;
+    args.insert(args.end(), more.begin(), more.end());
+    const BenchRan ran = bench(args);
+    EXPECT_EQ(ran.exit, 1) << more.front() << ran.err;
+    EXPECT_NE(ran.out.find("this cannot be run here: "), std::string::npos) << ran.out;
+  }
+}
+
+TEST(BenchCommand, TimesTheFileThatWasNamedOrNone) {
+  const std::string file = testing::TempDir() + "renamed.so";
+  std::filesystem::copy_file(std::string(CPU_PLUGIN_DIR) + "/libdsakit_cpu.so", file,
+                             std::filesystem::copy_options::overwrite_existing);
+  const BenchRan ran = bench({file});
+  EXPECT_EQ(ran.exit, 2) << ran.out;
+  EXPECT_NE(ran.err.find("plugin files are named libdsakit_cpu.so"), std::string::npos) << ran.err;
+}
+
 TEST(BenchCommand, TakesPluginFiles) {
   const BenchRan ran =
       bench({std::string(CPU_PLUGIN_DIR) + "/libdsakit_cpu.so", "--heads", "2", "--topk", "8",
@@ -317,6 +381,10 @@ TEST(BenchCommand, DrawsAndRecordsGpusOnly) {
   args.insert(args.end(), {"--evidence", testing::TempDir() + "no_evidence"});
   const BenchRan record = bench(args);
   EXPECT_NE(record.err.find("E0121"), std::string::npos) << record.err;
+  args.insert(args.end(), {"--format", "json"});
+  const BenchRan json = bench(args);
+  EXPECT_TRUE(nlohmann::json::accept(json.out)) << "one document: " << json.out;
+  EXPECT_NE(json.err.find("E0121"), std::string::npos) << json.err;
 }
 
 }  // namespace

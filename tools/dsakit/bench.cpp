@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/contradiction.hpp"
 #include "bench/cpu_bench.hpp"
 #include "bench/gpu_bench.hpp"
 #include "bench/report.hpp"
@@ -122,10 +123,14 @@ class BenchRun {
   tl::expected<void, Diagnostic> on_cpu(JobRunners& runners, BenchLine& line) {
     const BenchShape& shape = line.shape;
     if (!shape.suite.empty() || shape.disjoint || shape.padded || shape.random_length ||
-        shape.overlap > 0 || shape.invalid > 0)
+        shape.overlap > 0 || shape.invalid > 0 || shape.s_q > 1)
       return tl::make_unexpected(
           Diagnostic(Code::E0805)
               .with("reason", "suites and what makes lists uneven are timed on a GPU"));
+    if (cli_.options.bench.calls != 0)
+      return tl::make_unexpected(
+          Diagnostic(Code::E0805)
+              .with("reason", "--calls is for GPUs, on the cpu --seconds says how long"));
     return measure_on_cpu(runners, cli_.options.bench.seconds, cli_.options.bench.seed, line);
   }
 
@@ -150,8 +155,13 @@ class BenchRun {
   std::unique_ptr<GpuBench> gpu_;
 };
 
+struct AdoptedFile {
+  std::string file, id;
+};
+
 // Targets that are plugin files, as --plugin-dir and id. E0101 and others if one is no plugin.
-tl::expected<void, Diagnostic> adopt_files(Options& options) {
+tl::expected<std::vector<AdoptedFile>, Diagnostic> adopt_files(Options& options) {
+  std::vector<AdoptedFile> adopted;
   for (std::string& target : options.targets) {
     if (!target.ends_with(".so")) continue;
     auto read = read_target(target);
@@ -159,9 +169,26 @@ tl::expected<void, Diagnostic> adopt_files(Options& options) {
     if (read->broken()) return tl::make_unexpected(read->diagnostics.front());
     const auto folder = std::filesystem::absolute(target).parent_path().string();
     options.plugin_dirs.insert(options.plugin_dirs.begin(), folder);
+    adopted.push_back({target, read->manifest->id});
     target = read->manifest->id;
   }
-  return {};
+  return adopted;
+}
+
+// E0407: the catalogue would take another file under that id.
+std::optional<Diagnostic> why_another(const std::vector<AdoptedFile>& adopted,
+                                      const Catalog& catalog) {
+  for (const auto& [file, id] : adopted) {
+    const CatalogEntry* entry = catalog.find(id);
+    std::error_code error;
+    if (entry != nullptr && std::filesystem::equivalent(entry->file, file, error)) continue;
+    Diagnostic why = bench_refusal(
+        file, fmt::format("this file would not be the one that is timed as `{}`", id));
+    if (entry != nullptr) why.notes.push_back(fmt::format("that is {}", entry->file));
+    why.notes.push_back(fmt::format("plugin files are named libdsakit_{}.so", id));
+    return why;
+  }
+  return std::nullopt;
 }
 
 // Before minutes are spent.
@@ -191,12 +218,14 @@ tl::expected<void, Diagnostic> write_outputs(const Cli& cli, const Advisor& advi
 }
 
 int bench(Cli& cli) {
-  if (auto adopted = adopt_files(cli.options); !adopted) return cli.fail(adopted.error());
+  const auto adopted = adopt_files(cli.options);
+  if (!adopted) return cli.fail(adopted.error());
   const auto shapes = shapes_of(cli.options);
   if (!shapes) return cli.fail(shapes.error());
   if (const auto why = why_no_outputs(cli.options)) return cli.fail(*why);
   const auto advisor = cli.open_advisor();
   if (!advisor) return cli.fail(advisor.error());
+  if (const auto why = why_another(*adopted, advisor->catalog())) return cli.fail(*why);
   const auto policy = cli.open_policy(*advisor);
   if (!policy) return cli.fail(policy.error());
   Progress progress(cli.surroundings().err, cli.surroundings().terminal_err);
@@ -213,8 +242,11 @@ int bench(Cli& cli) {
     cli.out() << dump(bench_json(*report)) << '\n';
   else
     cli.out() << bench_text(*report);
-  if (auto written = write_outputs(cli, *advisor, *report); !written)
-    return cli.fail(written.error());
+  if (auto written = write_outputs(cli, *advisor, *report); !written) {
+    // Standard output has its document already.
+    cli.surroundings().err << render_text(written.error(), {cli.surroundings().color_err});
+    return static_cast<int>(status_of(written.error()));
+  }
   const bool any =
       std::ranges::any_of(report->lines, [](const BenchLine& line) { return line.timed(); });
   return static_cast<int>(any ? Status::yes : Status::no);

@@ -1,5 +1,7 @@
 #include "parser.hpp"
 
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -35,6 +37,16 @@ std::string refuse_empty(const std::string& value) {
 
 const CLI::Validator& not_empty() {
   static const CLI::Validator kCheck([](std::string& value) { return refuse_empty(value); }, "");
+  return kCheck;
+}
+
+// A range lets it pass.
+const CLI::Validator& not_nan() {
+  static const CLI::Validator kCheck(
+      [](std::string& value) {
+        return std::isnan(std::strtod(value.c_str(), nullptr)) ? "is not a number" : "";
+      },
+      "");
   return kCheck;
 }
 
@@ -169,7 +181,8 @@ void add_bench_options(CLI::App& command, Options& all) {
   add("--pool", options.pool, "N", "tokens in the cache (default 65536)")
       ->check(between(1, 1 << 24));
   add("--seconds", options.seconds, "X", "how long a shape is repeated on the cpu (default 0.3)")
-      ->check(between(0.0, 3600.0));
+      ->check(between(0.0, 3600.0))
+      ->check(not_nan());
   add("--calls", options.calls, "N",
       "timed calls of a shape on a GPU (default 50, or 20 of long ones)")
       ->check(between(3, 1000));
@@ -181,8 +194,11 @@ void add_bench_options(CLI::App& command, Options& all) {
   command.add_flag("--padded", options.padded, "gaps between heads, tokens, rows and pages (GPU)");
   add("--overlap", options.overlap, "X",
       "share of keys that neighbouring tokens have in common (GPU)")
-      ->check(share);
-  add("--invalid", options.invalid, "X", "share of indices that are -1 (GPU)")->check(share);
+      ->check(share)
+      ->check(not_nan());
+  add("--invalid", options.invalid, "X", "share of indices that are -1 (GPU)")
+      ->check(share)
+      ->check(not_nan());
   add("--seed", options.seed, "N", "of the random data (default 1)")->check(between(0, 1 << 30));
   add("--svg", options.svg, "FILE", "also draw a roofline of what was timed on a GPU")
       ->check(not_empty());

@@ -1,5 +1,7 @@
 #include "bench/cpu_bench.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "kvcache/float8.hpp"
@@ -46,12 +48,24 @@ void fill_call(AttentionCall& call, const dsakit_config& config, std::int64_t sl
   call.set_indices(lists);
 }
 
+// The least that the call and the cache take. Memory that is written beyond what the machine has
+// ends the process instead of throwing.
+bool fits_in_memory(const dsakit_config& config, const BenchShape& shape) {
+  const std::int64_t pages = (shape.pool + config.page_size - 1) / config.page_size;
+  const std::int64_t token = config.heads * 2 * (config.d_qk + config.d_v) + config.topk * 8;
+  const std::int64_t needed = pages * config.page_size * config.d_qk + shape.tokens() * token;
+  return needed / sysconf(_SC_PAGESIZE) < sysconf(_SC_PHYS_PAGES);
+}
+
 }  // namespace
 
 tl::expected<void, Diagnostic> measure_on_cpu(JobRunners& runners, double seconds,
                                               std::uint64_t seed, BenchLine& line) {
   PhaseRunner& runner = runners.phases.front();
   const dsakit_config& config = runner.attention->config();
+  if (!fits_in_memory(config, line.shape))
+    return tl::make_unexpected(
+        Diagnostic(Code::E0805).with("reason", "this machine has not enough memory"));
   auto cache = filled_cache(runners, line.shape.pool, seed);
   if (!cache) return tl::make_unexpected(std::move(cache.error()));
   AttentionCall call(*runners.memory, config, line.shape.tokens());

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/contradiction.hpp"
 #include "diag/nearest.hpp"
 
 namespace dsakit::cli {
@@ -18,11 +19,7 @@ constexpr std::int64_t kSweepTokens = 300, kRuleTokens = 64, kRuleHeads = 64, kR
 constexpr std::int64_t kFlatPool = 131072;
 constexpr std::int64_t kMostDecodeTokens = 256;  // of a shared pool; more is taken for prefill
 
-Diagnostic refusal(const std::string& option, std::string reason) {
-  return Diagnostic(Code::E0407).with("reason", std::move(reason)).from({option, "command line"});
-}
-
-// Of --phases, which the question checks; prefill and decode without it.
+// Of --phases; prefill and decode without it.
 std::vector<Phase> phases_of(const Options& options) {
   std::vector<Phase> phases;
   std::istringstream list(options.phases.value_or("prefill,decode"));
@@ -159,7 +156,7 @@ std::vector<BenchShape> combinations(const Options& options) {
   for (const Phase phase : phases_of(options))
     for (const int heads : or_default(bench.heads, {8, 16, 32, 64, 128}))
       for (const int topk : or_default(bench.topk, {2048}))
-        for (const int tokens : or_default(bench.tokens, {1, 8})) {
+        for (const int tokens : or_default(bench.tokens, {bench.s_q, 8 * bench.s_q})) {
           BenchShape& shape = shapes.emplace_back();
           shape.phase = phase;
           shape.heads = heads;
@@ -184,10 +181,10 @@ tl::expected<std::vector<BenchShape>, Diagnostic> suite(const Options& options,
   if (const BaselineKind* kind = find_kind(name)) {
     auto shapes = baseline_suite(*kind, options.bench);
     if (!shapes.empty()) return shapes;
-    return tl::make_unexpected(refusal(
+    return tl::make_unexpected(bench_refusal(
         "--suite " + name, fmt::format("no row of `{}` has these heads, topk and tokens", name)));
   }
-  Diagnostic unknown = refusal("--suite " + name, fmt::format("`{}` is not a suite", name))
+  Diagnostic unknown = bench_refusal("--suite " + name, fmt::format("`{}` is not a suite", name))
                            .note(fmt::format("suites: {}", fmt::join(suite_names(), ", ")));
   if (const auto near = nearest_name(name, suite_names()))
     unknown.notes.push_back(fmt::format("the nearest is `{}`", *near));
@@ -195,16 +192,20 @@ tl::expected<std::vector<BenchShape>, Diagnostic> suite(const Options& options,
 }
 
 std::optional<Diagnostic> impossible(const BenchShape& shape, const Options& options) {
+  if (shape.topk < 1)
+    return bench_refusal("--suite " + shape.suite,
+                         fmt::format("{} has no keys: --topk is too small", shape.label));
   if (shape.topk > shape.pool)
-    return refusal(fmt::format("--topk {}", shape.topk),
-                   fmt::format("a list of {} keys without repeats needs a larger pool than {}",
-                               shape.topk, shape.pool));
+    return bench_refusal(
+        fmt::format("--topk {}", shape.topk),
+        fmt::format("a list of {} keys without repeats needs a larger pool than {}", shape.topk,
+                    shape.pool));
   const auto& tokens = options.bench.tokens;
   const auto odd =
       std::ranges::find_if(tokens, [&](int each) { return each % options.bench.s_q != 0; });
   if (shape.suite.empty() && odd != tokens.end())
-    return refusal(fmt::format("--s-q {}", options.bench.s_q),
-                   fmt::format("{} tokens are no whole number of requests", *odd));
+    return bench_refusal(fmt::format("--s-q {}", options.bench.s_q),
+                         fmt::format("{} tokens are no whole number of requests", *odd));
   return std::nullopt;
 }
 
@@ -217,6 +218,7 @@ std::vector<std::string> suite_names() {
 }
 
 tl::expected<std::vector<BenchShape>, Diagnostic> shapes_of(const Options& options) {
+  if (auto why = bench_contradiction(options)) return tl::make_unexpected(std::move(*why));
   std::vector<BenchShape> all;
   if (options.bench.suites.empty()) all = combinations(options);
   for (const std::string& name : options.bench.suites) {

@@ -49,8 +49,8 @@ struct BenchShape {
 // Names for --suite: the kinds of the baselines, then "rules" and "sweep".
 std::vector<std::string> suite_names();
 
-// The shapes that the options ask for, backend by backend. E0407: --suite with an unknown name, or
-// sizes that cannot be: more keys than the pool has.
+// The shapes that the options ask for, backend by backend. E0407: --suite with an unknown name,
+// options that contradict each other, or sizes that cannot be: more keys than the pool has.
 tl::expected<std::vector<BenchShape>, Diagnostic> shapes_of(const Options& options);
 
 // The least that a call has to move and to compute, given what is stored for a key.
