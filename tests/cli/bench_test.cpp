@@ -271,8 +271,7 @@ struct BenchRan {
   std::string out, err;
 };
 
-BenchRan bench(std::vector<std::string> args) {
-  args.insert(args.begin(), "bench");
+BenchRan run_program(const std::vector<std::string>& args) {
   const Environment environment = parse_environment(
       {"HOME=/nonexistent", std::string("DSAKIT_PLUGIN_PATH=") + CPU_PLUGIN_DIR}, false);
   std::istringstream in;
@@ -284,6 +283,11 @@ BenchRan bench(std::vector<std::string> args) {
   ran.out = out.str();
   ran.err = err.str();
   return ran;
+}
+
+BenchRan bench(std::vector<std::string> args) {
+  args.insert(args.begin(), "bench");
+  return run_program(args);
 }
 
 TEST(BenchCommand, SuitesNeedAGpu) {
@@ -314,6 +318,7 @@ TEST(BenchCommand, RefusesWhatWouldBeIgnored) {
       {"--phases", "nope", "--evidence", testing::TempDir() + "no_evidence"},
       {"--phases", ",", "--evidence", testing::TempDir() + "no_evidence"},
       {"--mtp"},
+      {"--set", "heads=3"},
       {""},
       {"cpu", "--decode-backend", "flashmla_sparse"},
       {"--suite", "sparse_bf16", "--kv-cache-dtype", "fp8_e4m3"},
@@ -347,6 +352,14 @@ TEST(BenchCommand, RefusesOnTheCpuWhatIsForGpusAndWhatHasNoRoom) {
     EXPECT_EQ(ran.exit, 1) << more.front() << ran.err;
     EXPECT_NE(ran.out.find("this cannot be run here: "), std::string::npos) << ran.out;
   }
+}
+
+TEST(ConformCommand, PrintsOneDocumentWhenItsFileCannotBeWritten) {
+  const BenchRan ran = run_program({"conform", std::string(CPU_PLUGIN_DIR) + "/libdsakit_cpu.so",
+                                    "--level", "0", "--junit", "/dev/full", "--format", "json"});
+  EXPECT_EQ(ran.exit, 3);
+  EXPECT_TRUE(nlohmann::json::accept(ran.out)) << ran.out;
+  EXPECT_NE(ran.err.find("E0803"), std::string::npos) << ran.err;
 }
 
 TEST(BenchCommand, TimesTheFileThatWasNamedOrNone) {

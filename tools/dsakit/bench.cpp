@@ -242,11 +242,8 @@ int bench(Cli& cli) {
     cli.out() << dump(bench_json(*report)) << '\n';
   else
     cli.out() << bench_text(*report);
-  if (auto written = write_outputs(cli, *advisor, *report); !written) {
-    // Standard output has its document already.
-    cli.surroundings().err << render_text(written.error(), {cli.surroundings().color_err});
-    return static_cast<int>(status_of(written.error()));
-  }
+  if (auto written = write_outputs(cli, *advisor, *report); !written)
+    return cli.fail_after_report(written.error());
   const bool any =
       std::ranges::any_of(report->lines, [](const BenchLine& line) { return line.timed(); });
   return static_cast<int>(any ? Status::yes : Status::no);

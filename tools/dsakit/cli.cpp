@@ -102,8 +102,13 @@ int Cli::fail(const Diagnostic& diagnostic) const {
   if (options.json()) {
     out() << to_json(failure_answer(options.catalog, diagnostic)) << '\n';
   } else {
-    surroundings_.err << render_text(diagnostic, {surroundings_.color_err});
+    return fail_after_report(diagnostic);
   }
+  return static_cast<int>(status_of(diagnostic));
+}
+
+int Cli::fail_after_report(const Diagnostic& diagnostic) const {
+  surroundings_.err << render_text(diagnostic, {surroundings_.color_err});
   return static_cast<int>(status_of(diagnostic));
 }
 

@@ -34,6 +34,8 @@ class Cli {
   // Says why the command ends: text on standard error, or an error answer on standard output under
   // --format json. Returns the exit code.
   int fail(const Diagnostic& diagnostic) const;
+  // The same once a report is printed: always as text, so that JSON output stays one document.
+  int fail_after_report(const Diagnostic& diagnostic) const;
   // Warnings about the environment; text only, on standard error.
   void warn(const Diagnostic& diagnostic) const;
 

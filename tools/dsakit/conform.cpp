@@ -157,10 +157,10 @@ int conform(Cli& cli) {
                                    : conformance::report_text(*report));
   if (cli.options.junit)
     if (auto written = write_file(*cli.options.junit, conformance::report_junit(*report)); !written)
-      return cli.fail(written.error());
+      return cli.fail_after_report(written.error());
   if (cli.options.evidence)
     if (const auto written = write_evidence(cli, *report, *cli.options.evidence); !written) {
-      const int status = cli.fail(written.error());
+      const int status = cli.fail_after_report(written.error());
       return report->conforms() ? status : static_cast<int>(Status::no);
     }
   if (report->undecided()) return static_cast<int>(Status::environment);

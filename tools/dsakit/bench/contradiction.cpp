@@ -36,6 +36,15 @@ std::optional<Diagnostic> two_choices(const Options& options) {
   return std::nullopt;
 }
 
+// What the shapes themselves say.
+std::optional<Diagnostic> set_sizes(const Options& options) {
+  for (const std::string& each : options.set)
+    for (const std::string name : {"heads", "topk"})
+      if (each.starts_with(name + "="))
+        return bench_refusal("--set " + each, fmt::format("a bench takes --{}", name));
+  return std::nullopt;
+}
+
 // What every suite says itself.
 std::optional<Diagnostic> changed_suite(const Options& options) {
   const BenchOptions& bench = options.bench;
@@ -64,6 +73,7 @@ std::optional<Diagnostic> unfit_for(const std::string& suite, const Options& opt
                            fmt::format("suite `{}` is of {}", suite, kind->kv_dtype));
     return std::nullopt;
   }
+  if (suite != kRulesSuite && suite != kSweepSuite) return std::nullopt;
   const std::array lists{std::pair{"--heads", &bench.heads}, std::pair{"--topk", &bench.topk},
                          std::pair{"--tokens", &bench.tokens}};
   for (const auto& [option, list] : lists)
@@ -81,6 +91,7 @@ Diagnostic bench_refusal(const std::string& option, std::string reason) {
 std::optional<Diagnostic> bench_contradiction(const Options& options) {
   if (auto why = wrong_phases(options)) return why;
   if (auto why = two_choices(options)) return why;
+  if (auto why = set_sizes(options)) return why;
   const auto& suites = options.bench.suites;
   if (suites.empty()) return std::nullopt;
   if (auto why = changed_suite(options)) return why;

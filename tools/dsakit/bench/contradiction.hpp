@@ -10,6 +10,10 @@
 
 namespace dsakit::cli {
 
+// Suites that are no rows of a baseline.
+inline constexpr const char* kRulesSuite = "rules";
+inline constexpr const char* kSweepSuite = "sweep";
+
 // E0407 about an option as it was typed.
 Diagnostic bench_refusal(const std::string& option, std::string reason);
 

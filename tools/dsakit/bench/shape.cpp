@@ -13,8 +13,6 @@
 namespace dsakit::cli {
 namespace {
 
-constexpr const char* kRules = "rules";
-constexpr const char* kSweep = "sweep";
 constexpr std::int64_t kSweepTokens = 300, kRuleTokens = 64, kRuleHeads = 64, kRuleTopk = 2048;
 constexpr std::int64_t kFlatPool = 131072;
 constexpr std::int64_t kMostDecodeTokens = 256;  // of a shared pool; more is taken for prefill
@@ -91,7 +89,7 @@ BenchShape start_of(const Options& options, const char* suite) {
 
 // What must cost little: each case beside the nearest one that a kernel is tuned for.
 std::vector<BenchShape> rules_suite(const Options& options) {
-  const BenchShape base = start_of(options, kRules);
+  const BenchShape base = start_of(options, kRulesSuite);
   const std::string base_label = fmt::format("{} heads", base.heads);
   std::vector<BenchShape> shapes;
   const auto add = [&](const std::string& label, const std::string& beside, double at_most,
@@ -133,7 +131,7 @@ std::vector<BenchShape> rules_suite(const Options& options) {
 // Every number of tokens, none slower than the next larger one.
 std::vector<BenchShape> sweep_suite(const Options& options) {
   std::vector<BenchShape> shapes;
-  const BenchShape base = start_of(options, kSweep);
+  const BenchShape base = start_of(options, kSweepSuite);
   const std::int64_t most = options.bench.tokens.empty() ? kSweepTokens : base.requests;
   for (std::int64_t tokens = 1; tokens <= most; ++tokens) {
     BenchShape& shape = shapes.emplace_back(base);
@@ -176,8 +174,8 @@ std::vector<BenchShape> combinations(const Options& options) {
 
 tl::expected<std::vector<BenchShape>, Diagnostic> suite(const Options& options,
                                                         const std::string& name) {
-  if (name == kRules) return rules_suite(options);
-  if (name == kSweep) return sweep_suite(options);
+  if (name == kRulesSuite) return rules_suite(options);
+  if (name == kSweepSuite) return sweep_suite(options);
   if (const BaselineKind* kind = find_kind(name)) {
     auto shapes = baseline_suite(*kind, options.bench);
     if (!shapes.empty()) return shapes;
@@ -213,7 +211,7 @@ std::optional<Diagnostic> impossible(const BenchShape& shape, const Options& opt
 
 std::vector<std::string> suite_names() {
   std::vector<std::string> names = kind_names();
-  names.insert(names.end(), {kRules, kSweep});
+  names.insert(names.end(), {kRulesSuite, kSweepSuite});
   return names;
 }
 
