@@ -1,4 +1,5 @@
-// Times the Hopper sparse MLA kernels beside FlashMLA's figures.
+// Times the Hopper sparse MLA kernels through their launch functions, for work on a kernel; `dsakit
+// bench` times plugins.
 //
 //   flashmla_sparse_bench | flashmla_kv_bench [--calls N] [--case h,T,s_kv[,topk[,mode]]]...
 //   mode: shared (one pool of s_kv rows, default), disjoint (each token has its own s_kv rows),
@@ -35,11 +36,9 @@ using dsakit::sparse::Tensors;
 #ifdef DSAKIT_TEST_FP8
 constexpr Rows kRows = Rows::kFp8Pow2;
 constexpr int kRowBytes = 656;
-constexpr const char* kBaselineMode = "disjoint";
 #else
 constexpr Rows kRows = Rows::kBf16;
 constexpr int kRowBytes = 1152;
-constexpr const char* kBaselineMode = "shared";
 #endif
 
 #define DSAKIT_CUPTI(call)                                                 \
@@ -149,8 +148,7 @@ struct Bench {
     return times;
   }
 
-  void report(const char* name, const std::vector<double>& t, double baseline, double flop,
-              double bytes) const {
+  void report(const char* name, const std::vector<double>& t, double flop, double bytes) const {
     if (t.empty()) return;
     const double us = t[t.size() / 2];
     std::printf("%-44s %9.2f us  p10 %9.2f  p90 %9.2f", name, us, t[t.size() / 10],
@@ -158,7 +156,6 @@ struct Bench {
     std::printf("  first kernel %8.2f", first_kernel[first_kernel.size() / 2]);
     if (flop > 0) std::printf("  %6.1f TFLOPS", flop / us * 1e-6);
     if (bytes > 0) std::printf("  %5.2f TB/s", bytes / us * 1e-6);
-    if (baseline > 0) std::printf("  FlashMLA %7.1f  %5.2fx", baseline, baseline / us);
     std::printf("\n");
     std::fflush(stdout);
   }
@@ -185,7 +182,7 @@ struct Bench {
           }
         },
         9, 1);
-    report("gather ceiling, 524288 rows", times, 0, 0, 1.0 * kRowBytes * kCount);
+    report("gather ceiling, 524288 rows", times, 0, 1.0 * kRowBytes * kCount);
     times = collect(
         [&] {
           for (int i = 0; i < 9; ++i) {
@@ -194,7 +191,7 @@ struct Bench {
           }
         },
         9, 1);
-    report("empty kernel", times, 0, 0, 0);
+    report("empty kernel", times, 0, 0);
     cudaFree(data);
     cudaFree(rows);
   }
@@ -277,40 +274,13 @@ struct Bench {
     char name[96];
     std::snprintf(name, sizeof name, "h%-3d T%-4d s_kv %-6d topk %d %s g%d%s", heads, tokens, s_kv,
                   topk, mode.c_str(), plan.groups, plan.merge ? "m" : "");
-    const bool known = mode == kBaselineMode && topk == 2048 && d_qk == 576;
-    report(name, times, known ? baseline(heads, tokens, s_kv) : 0,
-           2.0 * heads * topk * (d_qk + 512) * tokens,
+    report(name, times, 2.0 * heads * topk * (d_qk + 512) * tokens,
            static_cast<double>(tokens) * topk * l.kv_row + rows * 2176.0);
     for (void* pointer : {static_cast<void*>(kv), static_cast<void*>(indices),
                           static_cast<void*>(q), static_cast<void*>(out), static_cast<void*>(lse),
                           static_cast<void*>(workspace), static_cast<void*>(sink)}) {
       cudaFree(pointer);
     }
-  }
-
-  // FlashMLA's measured microseconds on an H200, clean flush; heads under 64 are padded to 64.
-  static double baseline(int heads, int tokens, int s_kv) {
-    struct Row {
-      int tokens, s_kv;
-      double h64, h128;
-    };
-#ifdef DSAKIT_TEST_FP8
-    static constexpr Row kKnown[] = {{1, 32768, 18.53, 18.08},    {8, 32768, 21.82, 26.66},
-                                     {16, 32768, 29.18, 38.69},   {32, 32768, 43.84, 60.51},
-                                     {64, 32768, 71.2, 92.99},    {128, 32768, 110.85, 181.76},
-                                     {256, 32768, 219.71, 359.29}};
-#else
-    static constexpr Row kKnown[] = {
-        {1, 131072, 55.68, 56.0},        {8, 131072, 55.81, 56.06},
-        {32, 131072, 58.53, 59.2},       {64, 131072, 62.56, 66.59},
-        {128, 131072, 75.74, 131.1},     {256, 131072, 148.77, 255.17},
-        {4096, 8192, 1751.57, 3445.57},  {4096, 32768, 1873.94, 3634.14},
-        {4096, 131072, 2291.31, 3978.75}};
-#endif
-    for (const Row& row : kKnown) {
-      if (row.tokens == tokens && row.s_kv == s_kv) return heads > 64 ? row.h128 : row.h64;
-    }
-    return 0;
   }
 };
 
