@@ -1,6 +1,8 @@
 // dsakit bench apart from a GPU: statistics, bounds, the built-in baselines, suites, records of
 // CUPTI, and refusals.
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -353,6 +355,20 @@ TEST(BenchCommand, RefusesOnTheCpuWhatIsForGpusAndWhatHasNoRoom) {
     EXPECT_NE(ran.out.find("this cannot be run here: "), std::string::npos) << ran.out;
   }
 }
+
+#ifndef DSAKIT_SANITIZED
+TEST(BenchCommand, AShapeWithoutRoomLeavesTheOthers) {
+  const std::string file = testing::TempDir() + "without_room.txt";
+  const std::string line = std::string("ulimit -v 1500000; ") + DSAKIT_PROGRAM +
+                           " bench cpu --heads 8 --topk 8 --pool 64 --seconds 0 --tokens 1,400000"
+                           " --phases decode --plugin-dir " +
+                           CPU_PLUGIN_DIR + " >" + file + " 2>&1";
+  EXPECT_EQ(std::system(line.c_str()), 0);
+  std::stringstream out;
+  out << std::ifstream(file).rdbuf();
+  EXPECT_NE(out.str().find("enough memory"), std::string::npos) << out.str();
+}
+#endif
 
 TEST(ConformCommand, PrintsOneDocumentWhenItsFileCannotBeWritten) {
   const BenchRan ran = run_program({"conform", std::string(CPU_PLUGIN_DIR) + "/libdsakit_cpu.so",

@@ -61,12 +61,12 @@ class BenchRun {
   BenchRun(const Cli& cli, const Advisor& advisor, const Policy& policy)
       : cli_(cli), advisor_(advisor), policy_(policy) {}
 
-  // E0407, E0806 and the errors of start(); throws std::bad_alloc.
+  // E0407, E0806 and the errors of start().
   tl::expected<BenchReport, Diagnostic> run(const std::vector<BenchShape>& shapes,
                                             Progress& progress) {
     BenchReport report;
     for (const BenchShape& shape : shapes) {
-      auto line = measure(shape);
+      auto line = measure_or_say_why(shape);
       if (!line) return tl::make_unexpected(std::move(line.error()));
       report.lines.push_back(std::move(*line));
       progress.advance(static_cast<std::int64_t>(report.lines.size()));
@@ -81,6 +81,18 @@ class BenchRun {
   }
 
  private:
+  // A shape without room leaves the times of the others.
+  tl::expected<BenchLine, Diagnostic> measure_or_say_why(const BenchShape& shape) {
+    try {
+      return measure(shape);
+    } catch (const std::bad_alloc&) {
+      BenchLine line;
+      line.shape = shape;
+      line.refused = headline(Diagnostic(Code::E0805).with("reason", "there is not enough memory"));
+      return line;
+    }
+  }
+
   tl::expected<BenchLine, Diagnostic> measure(const BenchShape& shape) {
     BenchLine line;
     line.shape = shape;
@@ -230,12 +242,7 @@ int bench(Cli& cli) {
   if (!policy) return cli.fail(policy.error());
   Progress progress(cli.surroundings().err, cli.surroundings().terminal_err);
   progress.begin("measuring", static_cast<std::int64_t>(shapes->size()), "shapes");
-  tl::expected<BenchReport, Diagnostic> report;
-  try {
-    report = BenchRun(cli, *advisor, *policy).run(*shapes, progress);
-  } catch (const std::bad_alloc&) {
-    return cli.fail(Diagnostic(Code::E0805).with("reason", "there is not enough memory"));
-  }
+  const auto report = BenchRun(cli, *advisor, *policy).run(*shapes, progress);
   progress.finish();
   if (!report) return cli.fail(report.error());
   if (cli.options.json())
