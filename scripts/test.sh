@@ -3,7 +3,7 @@
 # What is up to date is not built again. The closing line sums up all test runs: "N passed, N failed".
 #
 # usage: scripts/test.sh [format] [release] [mutants] [asan] [tsan] [fuzz]      default: all of them
-# FUZZ_SECONDS (60) is shared by the fuzz targets.
+# FUZZ_SECONDS (60) of processor time are shared by the fuzz targets.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
@@ -58,11 +58,11 @@ fuzz_target() {
 }
 export -f fuzz_target
 
-# Every target counts as one test.
+# All at once, for as long as the processors need for FUZZ_SECONDS of work. Every target counts as one test.
 run_fuzz() {
   local programs=(build/asan/bin/fuzz_*) program log
   printf '%s\n' "${programs[@]}" |
-    xargs -P "$jobs" -I{} bash -c "fuzz_target {} $((${FUZZ_SECONDS:-60} / ${#programs[@]}))"
+    xargs -P "${#programs[@]}" -I{} bash -c "fuzz_target {} $((${FUZZ_SECONDS:-60} / jobs))"
   for program in "${programs[@]}"; do
     log=build/fuzz/${program##*/fuzz_}.log
     if grep -q '^Done [0-9]* runs' "$log"; then

@@ -13,7 +13,7 @@
 //
 // Numbers: latent columns, their queries and the weights are fp16, rope columns bf16, sums fp32.
 // Queries are divided by a power of two for each head, so that no query leaves fp16's range, latent
-// columns by one for each block (its unit); both are multiplied back in fp32.
+// columns by one for every eight rows of a block (their unit); both are multiplied back in fp32.
 //
 // Invariants: blocks are numbered through a CTA's life; block g is in stage g & 1 and rope tile
 // g % 3, its scores are warpgroup g & 1's, and the n-th use of a barrier has parity n & 1. Both
