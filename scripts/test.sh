@@ -61,8 +61,9 @@ export -f fuzz_target
 # All at once, for as long as the processors need for FUZZ_SECONDS of work. Every target counts as one test.
 run_fuzz() {
   local programs=(build/asan/bin/fuzz_*) program log
+  local busy=$((jobs < ${#programs[@]} ? jobs : ${#programs[@]}))
   printf '%s\n' "${programs[@]}" |
-    xargs -P "${#programs[@]}" -I{} bash -c "fuzz_target {} $((${FUZZ_SECONDS:-60} / jobs))"
+    xargs -P "${#programs[@]}" -I{} bash -c "fuzz_target {} $((${FUZZ_SECONDS:-60} / busy))"
   for program in "${programs[@]}"; do
     log=build/fuzz/${program##*/fuzz_}.log
     if grep -q '^Done [0-9]* runs' "$log"; then
