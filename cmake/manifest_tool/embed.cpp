@@ -39,6 +39,7 @@ bool describe_build(const EmbedOptions& options, Manifest& manifest) {
     SourceSet sources;
     if (!collect_sources(options.source_lists, sources)) return false;
     build.sources = sources.digest;
+    build.portable = sources.portable;
     build.flags = sources.flags;
     if (!options.depfile.empty() &&
         !write_file(options.depfile, dependencies(options.json_out, sources.files)))

@@ -42,6 +42,12 @@ std::string next_include(const std::string& text, std::size_t& at) {
   return "";
 }
 
+// Whether a text depends on the device that it is compiled for: __CUDA_ARCH__ and its kin,
+// __gfx942__.
+bool asks_for_device(const std::string& text) {
+  return text.find("__CUDA_ARCH") != std::string::npos || text.find("__gfx") != std::string::npos;
+}
+
 struct Target {
   fs::path folder;
   std::vector<fs::path> includes;
@@ -71,6 +77,7 @@ class Collector {
     for (const std::string& define : defines_) text += fmt::format("define {}\n", define);
     for (const auto& [name, content] : texts_)
       text += fmt::format("file {} {}\n{}", name, content.size(), content);
+    out.portable = !asks_for_device(text);
     out.digest = sha256(text);
     out.files.assign(files_.begin(), files_.end());
     for (const auto& [language, options] : flags_)

@@ -16,6 +16,7 @@ namespace dsakit {
 
 struct SourceSet {
   std::string digest;                        // "sha256:…"
+  bool portable = true;                      // no file asks which device it is compiled for
   std::map<std::string, std::string> flags;  // language → options that are no warnings
   std::vector<std::string> files;            // that were read, absolute; sorted
 };

@@ -91,6 +91,7 @@ void write_build(std::string& out, const BuildInfo& build) {
     ObjectWriter flags(object.key("flags"));
     for (const auto& [language, text] : build.flags) flags.text(language, text);
   }
+  if (build.portable) object.raw("portable", "true");
   object.text("sanitizer", build.sanitizer);
   object.text("sources", build.sources);
   if (!build.targets.empty()) write_strings(object.key("targets"), build.targets);

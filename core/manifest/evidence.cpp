@@ -54,15 +54,24 @@ void raise(std::string& level, std::string_view to) {
   if (place(level) < place(to)) level = to;
 }
 
+// Whether what runs on one device is what runs on another.
+bool same_code(const BuildInfo& build, const std::string& one, const std::string& other) {
+  if (one == other) return true;
+  const KnownDevice *here = find_device(one), *there = find_device(other);
+  if (build.portable && here != nullptr && there != nullptr && here->platform == there->platform)
+    return true;
+  return std::ranges::any_of(build.targets, [&](const std::string& target) {
+    const auto devices = devices_of(target);
+    return devices.contains(one) && devices.contains(other);
+  });
+}
+
 // Adds a record of this row to its levels.
 void raise_row(const Manifest& built, const EvidenceRecord& record,
                std::map<std::string, std::string>& levels) {
-  for (const std::string& target : built.build.targets) {
-    const auto devices = devices_of(target);
-    if (!devices.contains(record.arch)) continue;
-    for (auto& [device, level] : levels) {
-      if (devices.contains(device)) raise(level, device == record.arch ? "hardware" : "emulated");
-    }
+  for (auto& [device, level] : levels) {
+    if (same_code(built.build, record.arch, device))
+      raise(level, device == record.arch && !record.emulated ? "hardware" : "emulated");
   }
 }
 

@@ -71,6 +71,7 @@ struct MeasuredTimes {
 struct EvidenceRecord {
   std::string plugin, date;                   // date: 2026-11-30
   std::string device, arch, driver, runtime;  // device: "NVIDIA H200"; arch: "sm_90"
+  bool emulated = false;                      // the device was an emulator of such an arch
   BuildInfo build;                            // as the plugin carries it, without levels
   std::string tier;                           // reduced, full
   std::vector<LevelPassed> levels;            // of checks of the whole plugin
@@ -106,7 +107,8 @@ std::vector<std::string> stale_rows(const EvidenceRecord& record, const Manifest
 
 // Writes the level of every row and device that the row takes and the file holds code for:
 // `compiled`, or better where a record says so. `emulated` is a device that shares its code target
-// with one that ran.
+// with one that ran, any device of the platform if the sources are portable, and one that an
+// emulator stood for.
 void write_levels(Manifest& built, std::span<const EvidenceRecord> records);
 
 // The level of a row on a device; "declared" if the build wrote none.

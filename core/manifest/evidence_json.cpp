@@ -77,13 +77,14 @@ RowEvidence read_row(EvidenceReader& in, const json& value, const std::string& p
 }
 
 void read_device(EvidenceReader& in, const json& value, EvidenceRecord& out) {
-  if (!in.keys(value, "device", {"name", "arch"}, {"driver", "runtime"})) return;
+  if (!in.keys(value, "device", {"name", "arch"}, {"driver", "runtime", "emulated"})) return;
   out.device = in.text(value["name"], "device.name");
   out.arch = in.word(value["arch"], "device.arch");
   if (!in.refusal && find_device(out.arch) == nullptr)
     in.fail("device.arch", json_excerpt(value["arch"]), "a device that dsakit knows");
   if (value.contains("driver")) out.driver = in.text(value["driver"], "device.driver");
   if (value.contains("runtime")) out.runtime = in.text(value["runtime"], "device.runtime");
+  if (value.contains("emulated")) out.emulated = in.flag(value["emulated"], "device.emulated");
 }
 
 void read_build(EvidenceReader& in, const json& value, BuildInfo& out) {
@@ -186,6 +187,7 @@ std::string evidence_json(const EvidenceRecord& record) {
   Ordered device{{"name", record.device}, {"arch", record.arch}};
   if (!record.driver.empty()) device["driver"] = record.driver;
   if (!record.runtime.empty()) device["runtime"] = record.runtime;
+  if (record.emulated) device["emulated"] = true;
   Ordered build{{"sources", record.build.sources},
                 {"targets", record.build.targets},
                 {"toolkit", record.build.toolkit}};

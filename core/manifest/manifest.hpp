@@ -34,6 +34,7 @@ struct BuildInfo {
   std::vector<std::string> targets;  // code targets in the file: "sm_90a", "gfx942"
   std::string toolkit, sanitizer, commit;
   std::string sources;                       // digest of what was compiled (docs/evidence.md)
+  bool portable = false;                     // no source asks which device it is compiled for
   std::map<std::string, std::string> flags;  // language → how it was compiled
   // row name → arch → hardware | emulated | compiled | declared
   std::map<std::string, std::map<std::string, std::string>> evidence;

@@ -231,8 +231,9 @@ bool ManifestReader::read_build(JsonValue value, const JsonPath& path) {
   if (kind_ == ManifestKind::source) {
     return fail(path, value, "nothing: the build writes `build`, never a person");
   }
-  if (!want_object(value, path,
-                   "an object of targets, toolkit, flags, sanitizer, commit, sources, evidence"))
+  if (!want_object(
+          value, path,
+          "an object of targets, toolkit, flags, sanitizer, commit, sources, portable, evidence"))
     return false;
   manifest.has_build = true;
   BuildInfo& build = manifest.build;
@@ -249,12 +250,14 @@ bool ManifestReader::read_build(JsonValue value, const JsonPath& path) {
   if (!read_text(value, "toolkit", path, build.toolkit) ||
       !read_text(value, "sanitizer", path, build.sanitizer) ||
       !read_text(value, "commit", path, build.commit) ||
-      !read_text(value, "sources", path, build.sources)) {
+      !read_text(value, "sources", path, build.sources) ||
+      !read_flag(value, "portable", path, build.portable)) {
     return false;
   }
-  warn_unknown(value, path,
-               {"targets", "toolkit", "flags", "sanitizer", "commit", "sources", "evidence"},
-               nullptr);
+  warn_unknown(
+      value, path,
+      {"targets", "toolkit", "flags", "sanitizer", "commit", "sources", "portable", "evidence"},
+      nullptr);
   if (const JsonValue flags = value.find("flags")) {
     const JsonPath here = path.key("flags");
     if (!want_object(flags, here, "an object of flags by language")) return false;

@@ -297,6 +297,27 @@ TEST(Levels, CodeThatRanOnAnotherDeviceIsEmulated) {
             "a: hardware hardware hardware; b: hardware hardware hardware; ");
 }
 
+TEST(Levels, PortableCodeThatRanSpeaksForItsPlatform) {
+  const Manifest portable = built(R"([{"op":"add","path":"/build/portable","value":true}])");
+  EXPECT_EQ(levels(portable, {record()}),
+            "a: hardware emulated emulated; b: hardware emulated emulated; ");
+  const Manifest without = built(R"([{"op":"add","path":"/build/portable","value":true},
+      {"op":"replace","path":"/build/targets","value":["sm_100f"]}])");
+  EXPECT_EQ(levels(without, {record()}),
+            "a: declared emulated emulated; b: declared emulated emulated; ")
+      << "the file needs no code for the device that ran";
+  EXPECT_EQ(levels(portable, {record("cpu")}), kCompiled) << "of another platform";
+}
+
+TEST(Levels, AnEmulatorIsNoHardware) {
+  EvidenceRecord emulator = record();
+  emulator.emulated = true;
+  const auto read = parse_evidence(evidence_json(emulator), "f");
+  ASSERT_TRUE(read) << render_text(read.error());
+  EXPECT_EQ(levels(built(), {*read}),
+            "a: emulated compiled compiled; b: emulated compiled compiled; ");
+}
+
 TEST(Levels, AChangedRowFallsAlone) {
   const Manifest changed =
       built(R"([{"op":"replace","path":"/rows/0/where/heads/max","value":65}])");

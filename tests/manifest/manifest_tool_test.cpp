@@ -187,6 +187,19 @@ TEST(Digest, IsInTheManifestWithFlagsAndItsFilesInTheDepfile) {
   EXPECT_NE(ran.text.find("cannot read"), std::string::npos) << ran.text;
 }
 
+TEST(Build, SaysWhetherNoSourceAsksForItsDevice) {
+  const Project project;
+  EXPECT_TRUE(project.built().build.portable);
+  project.write("plugin/kernel.cpp", "// no __CUDA_ARCH__ here\nint kernel() { return 0; }\n");
+  project.list("source kernel.cpp\n");
+  EXPECT_TRUE(project.built().build.portable) << "a comment";
+  for (const char* question :
+       {"#if __CUDA_ARCH__ >= 900\n#endif\n", "#ifdef __gfx942__\n#endif\n"}) {
+    project.write("plugin/kernel.cpp", question);
+    EXPECT_FALSE(project.built().build.portable) << question;
+  }
+}
+
 TEST(Level, FallsWithASourceAndComesBackWithIt) {
   const Project project;
   project.record();

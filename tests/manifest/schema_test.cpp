@@ -264,6 +264,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"object", R"([{"op":"add","path":"/build","value":1}])",
              "build | 1 | an object of targets, toolkit, flags, sanitizer, commit, sources, "
+             "portable, "
              "evidence"},
         Case{"targets", R"([{"op":"add","path":"/build","value":{"targets":[1]}}])",
              "build.targets[0] | 1 | " DSAKIT_TOKEN_TEXT},
