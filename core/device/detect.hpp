@@ -18,6 +18,7 @@ struct DetectedDevice {
   std::uint64_t memory_bytes = 0;
   std::string driver, runtime_cuda, runtime_hip;  // versions, empty = unknown; runtime_cuda is the
                                                   // newest CUDA version that the driver serves
+  bool emulated = false;                          // the runtime says that there is no hardware
 };
 
 struct ProbeNote {

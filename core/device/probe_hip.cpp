@@ -126,6 +126,7 @@ void probe_hip(const DriverSources& sources, Detection& detection) {
     }
     device.driver = kernel_driver;
     device.runtime_hip = version;
+    device.emulated = library.function<int()>("dsakit_emulated_device") != nullptr;
     detection.devices.push_back(std::move(device));
   }
 }

@@ -111,7 +111,7 @@ class Trial {
   bool lacks_device() const { return lacks_device_; }
   // The device of the row; null: the host.
   int ordinal() const { return subject_.place.ordinal; }  // of gpu(); -1: the host
-  CudaDevice* gpu() const { return subject_.place.gpu.get(); }
+  GpuDevice* gpu() const { return subject_.place.gpu.get(); }
 
  private:
   const Subject& subject_;

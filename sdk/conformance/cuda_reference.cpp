@@ -144,7 +144,7 @@ class Buffers {
 
 }  // namespace
 
-std::unique_ptr<CudaReference> CudaReference::load(CudaDevice& device) {
+std::unique_ptr<CudaReference> CudaReference::load(GpuDevice& device) {
   if (kernel_image().empty()) return nullptr;
   void* kernel = device.load_function(kernel_image(), "dsakit_reference_attention");
   if (kernel == nullptr) return nullptr;

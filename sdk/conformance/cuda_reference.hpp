@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "sdk/conformance/cuda_device.hpp"
+#include "sdk/conformance/gpu_device.hpp"
 #include "sdk/conformance/reference.hpp"
 
 namespace dsakit::conformance {
@@ -16,16 +16,16 @@ namespace dsakit::conformance {
 class CudaReference {
  public:
   // Null if this build has no kernel, or the device cannot load it.
-  static std::unique_ptr<CudaReference> load(CudaDevice& device);
+  static std::unique_ptr<CudaReference> load(GpuDevice& device);
 
   // Every token of a call whose tensors are in the device's memory (Staged::args()). Nothing if the
   // device fails or has no memory left for the results. Requires reference_knows(config.kv_layout).
   std::optional<Expected> attention(const dsakit_config& config, const dsakit_run_args& args);
 
  private:
-  CudaReference(CudaDevice& device, void* kernel) : device_(device), kernel_(kernel) {}
+  CudaReference(GpuDevice& device, void* kernel) : device_(device), kernel_(kernel) {}
 
-  CudaDevice& device_;
+  GpuDevice& device_;
   void* kernel_;
 };
 

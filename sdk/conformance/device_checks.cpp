@@ -17,7 +17,7 @@ namespace {
 // A stream that ends with the object; whatever it still has to do is waited for.
 class Stream {
  public:
-  explicit Stream(CudaDevice& gpu) : gpu_(gpu), handle_(gpu.make_stream()) {}
+  explicit Stream(GpuDevice& gpu) : gpu_(gpu), handle_(gpu.make_stream()) {}
   ~Stream() {
     gpu_.wait(handle_);
     gpu_.destroy_stream(handle_);
@@ -27,7 +27,7 @@ class Stream {
   void* get() const { return handle_; }
 
  private:
-  CudaDevice& gpu_;
+  GpuDevice& gpu_;
   void* handle_;
 };
 
@@ -90,7 +90,7 @@ bool seated(Trial& trial, const Seat& seat) {
 // Ends the wait of a held stream, at the latest after some seconds.
 class Hold {
  public:
-  Hold(CudaDevice& gpu, void* stream)
+  Hold(GpuDevice& gpu, void* stream)
       : gpu_(gpu), stream_(stream), held_(gpu.hold(stream, released_)) {
     if (held_) watch_ = std::thread([this] { watch(); });
   }
@@ -123,7 +123,7 @@ class Hold {
     released_ = true;
   }
 
-  CudaDevice& gpu_;
+  GpuDevice& gpu_;
   void* stream_;
   std::atomic<bool> released_{false};
   bool held_;
@@ -160,7 +160,7 @@ void no_synchronisation(Trial& trial) {
 }
 
 // The work of a captured run is all in its stream, and none of it allocates.
-std::optional<CudaDevice::Graph> capture(Trial& trial, void* stream, std::vector<Seat*> seats) {
+std::optional<GpuDevice::Graph> capture(Trial& trial, void* stream, std::vector<Seat*> seats) {
   if (!trial.gpu()->begin_capture(stream)) {
     trial.broken("the driver cannot capture: " + trial.gpu()->last_error());
     return std::nullopt;
@@ -178,7 +178,7 @@ std::optional<CudaDevice::Graph> capture(Trial& trial, void* stream, std::vector
 }
 
 // Launches and fetches; false if something failed.
-bool replay(Trial& trial, const CudaDevice::Graph& graph, void* stream, std::vector<Seat*> seats) {
+bool replay(Trial& trial, const GpuDevice::Graph& graph, void* stream, std::vector<Seat*> seats) {
   bool good = true;
   for (Seat* seat : seats) {
     seat->problem.spoil_outputs();

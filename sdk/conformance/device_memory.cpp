@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "sdk/conformance/cuda_device.hpp"
+#include "sdk/conformance/gpu_device.hpp"
 
 namespace dsakit::conformance {
 namespace {
@@ -54,12 +54,9 @@ std::unique_ptr<DeviceMemory> make_host_memory() {
 
 tl::expected<std::unique_ptr<DeviceMemory>, std::string> make_memory(DLDevice device) {
   if (device.device_type == kDLCPU) return make_host_memory();
-  if (device.device_type == kDLCUDA) {
-    auto opened = CudaDevice::open(device.device_id);
-    if (!opened) return tl::make_unexpected(std::move(opened.error()));
-    return std::move(*opened);
-  }
-  return tl::make_unexpected(std::string("memory of cpu and cuda devices only"));
+  auto opened = GpuDevice::open(device);
+  if (!opened) return tl::make_unexpected(std::move(opened.error()));
+  return std::move(*opened);
 }
 
 }  // namespace dsakit::conformance

@@ -54,7 +54,7 @@ const DetectedDevice* device_of(const Report& report, const Row& row,
   const auto found = std::ranges::find_if(devices, [&](const DetectedDevice& device) {
     const KnownDevice* known = find_device(device.device);
     const bool used = ordinal < 0 ? device.platform == "cpu"
-                                  : device.platform == "cuda" && device.ordinal == ordinal;
+                                  : device.platform != "cpu" && device.ordinal == ordinal;
     return used && known != nullptr && row_takes(*report.manifest, row, *known);
   });
   return found == devices.end() ? nullptr : &*found;
@@ -79,6 +79,7 @@ EvidenceRecord start_record(const Manifest& manifest, const DetectedDevice& devi
   record.date = date;
   record.device = device.name.empty() ? device.device : device.name;
   record.arch = device.device;
+  record.emulated = device.emulated;
   record.driver = device.driver;
   record.runtime = device.platform == "hip" ? device.runtime_hip : device.runtime_cuda;
   record.build = manifest.build;

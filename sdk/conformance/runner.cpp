@@ -91,7 +91,7 @@ class Child {
       write_all(to, &message, sizeof(message));
       write_all(to, trial.reason().data(), trial.reason().size());
       // A device that has failed once fails every call of this process.
-      if (CudaDevice* gpu = subject_.place.gpu.get(); gpu && !gpu->synchronise()) _exit(kReplaced);
+      if (GpuDevice* gpu = subject_.place.gpu.get(); gpu && !gpu->synchronise()) _exit(kReplaced);
     }
     _exit(0);
   }

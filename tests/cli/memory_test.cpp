@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "run/memory.hpp"
-#include "sdk/conformance/cuda_device.hpp"
+#include "sdk/conformance/gpu_device.hpp"
 
 namespace dsakit::cli::memory_cases {
 namespace {
 
-using conformance::CudaDevice;
+using conformance::GpuDevice;
 
 TEST(Memory, TensorsOfTheHostAreOneCopyAndAligned) {
   const auto memory = conformance::make_host_memory();
@@ -28,7 +28,7 @@ TEST(Memory, TensorsOfTheHostAreOneCopyAndAligned) {
 }
 
 TEST(Memory, TensorsOfADeviceAreCopied) {
-  auto memory = CudaDevice::open(0, FAKE_CUDA_MEMORY);
+  auto memory = GpuDevice::open({kDLCUDA, 0}, {FAKE_CUDA_MEMORY});
   ASSERT_TRUE(memory) << memory.error();
   Tensor tensor(**memory, {kDLInt, 32, 1}, {100}, std::byte{1});
   EXPECT_NE(tensor.device()->data, tensor.host()->data);
@@ -48,10 +48,14 @@ TEST(Memory, TensorsOfADeviceAreCopied) {
 }
 
 TEST(Memory, ADeviceThatCannotBeUsedSaysWhy) {
-  EXPECT_NE(CudaDevice::open(0, "libno_such_driver.so").error().find("libno_such_driver"),
+  const DLDevice first{kDLCUDA, 0}, fourth{kDLCUDA, 3};
+  EXPECT_NE(GpuDevice::open(first, {"libno_such_driver.so"}).error().find("libno_such_driver"),
             std::string::npos);
-  EXPECT_NE(CudaDevice::open(3, FAKE_CUDA_MEMORY).error().find("101"), std::string::npos);
-  EXPECT_FALSE(conformance::make_memory({kDLROCM, 0}));
+  EXPECT_NE(GpuDevice::open(fourth, {FAKE_CUDA_MEMORY}).error().find("101"), std::string::npos);
+  EXPECT_NE(GpuDevice::open({kDLROCM, 0}, {FAKE_CUDA_MEMORY}).error().find("lacks functions"),
+            std::string::npos)
+      << "names of the other driver";
+  EXPECT_EQ(conformance::make_memory({kDLVulkan, 0}).error(), "devices of cuda and hip only");
 }
 
 }  // namespace

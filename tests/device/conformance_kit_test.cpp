@@ -54,7 +54,7 @@ TEST(GpuToys, AreRefusedByTheCheckNamedForThem) {
 class Kit : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = CudaDevice::open(0);
+    auto opened = GpuDevice::open({kDLCUDA, 0});
     if (!opened) GTEST_SKIP() << opened.error();
     gpu_ = std::move(*opened);
     reference_ = CudaReference::load(*gpu_);
@@ -84,7 +84,7 @@ class Kit : public testing::Test {
     expect_near(want.max_logits, have->max_logits);
   }
 
-  std::unique_ptr<CudaDevice> gpu_;
+  std::unique_ptr<GpuDevice> gpu_;
   std::unique_ptr<CudaReference> reference_;
 };
 

@@ -47,7 +47,7 @@ tl::expected<std::unique_ptr<GpuLab>, Diagnostic> GpuLab::open(int ordinal) {
         cannot_time(fmt::format("CUPTI cannot be used: {}", recorder.error()))
             .note("CUPTI comes with the CUDA toolkit; name its folder in LD_LIBRARY_PATH"));
   lab->recorder_ = std::move(*recorder);
-  auto device = conformance::CudaDevice::open(ordinal);
+  auto device = conformance::GpuDevice::open({kDLCUDA, ordinal});
   if (!device) return tl::make_unexpected(cannot_time(device.error()));
   lab->device_ = std::move(*device);
   lab->stream_ = lab->device_->make_stream();

@@ -16,7 +16,7 @@
 #include "bench/activity.hpp"
 #include "bench/kernel_args.hpp"
 #include "diag/diagnostic.hpp"
-#include "sdk/conformance/cuda_device.hpp"
+#include "sdk/conformance/gpu_device.hpp"
 
 namespace dsakit::cli {
 
@@ -32,7 +32,7 @@ class GpuLab {
   static tl::expected<std::unique_ptr<GpuLab>, Diagnostic> open(int ordinal);
   ~GpuLab();
 
-  conformance::CudaDevice& device() { return *device_; }
+  conformance::GpuDevice& device() { return *device_; }
   void* stream() const { return stream_; }
 
   // Memory that lives until the returned pointer does. Throws std::bad_alloc.
@@ -69,7 +69,7 @@ class GpuLab {
   template <class Arguments>
   bool enqueue(void* kernel, std::int64_t threads, const Arguments& arguments);
 
-  std::unique_ptr<conformance::CudaDevice> device_;
+  std::unique_ptr<conformance::GpuDevice> device_;
   std::unique_ptr<ActivityRecorder> recorder_;
   Kernels kernels_{};
   void* stream_ = nullptr;

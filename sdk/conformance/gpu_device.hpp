@@ -1,5 +1,5 @@
-// A CUDA device through its driver, which is opened at run time and never linked: its memory, and
-// what only a GPU has: streams, captured graphs, kernels from an image.
+// A CUDA or HIP device through its driver, which is opened at run time and never linked: its
+// memory, and what only a GPU has: streams, captured graphs, kernels from an image.
 //
 // Invariants: all work is in the device's primary context, where plugins work too. A driver that
 // lacks the functions of streams and kernels still serves as memory; those calls then answer false
@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -19,12 +20,13 @@
 
 namespace dsakit::conformance {
 
-class CudaDevice final : public DeviceMemory {
+class GpuDevice final : public DeviceMemory {
  public:
-  // `library` is the driver's name or path. Or why it cannot be used.
-  static tl::expected<std::unique_ptr<CudaDevice>, std::string> open(
-      int device_id, const std::string& library = "libcuda.so.1");
-  ~CudaDevice() override;
+  // Of kDLCUDA or kDLROCM, through the first library that can be opened (empty: those that
+  // detect_devices() tries). Or why it cannot be used.
+  static tl::expected<std::unique_ptr<GpuDevice>, std::string> open(
+      DLDevice device, std::vector<std::string> libraries = {});
+  ~GpuDevice() override;
 
   DLDevice device() const override;
   bool is_host() const override { return false; }
@@ -81,11 +83,11 @@ class CudaDevice final : public DeviceMemory {
 
  private:
   struct Driver;
-  CudaDevice(std::unique_ptr<Driver> driver, int device_id);
+  GpuDevice(std::unique_ptr<Driver> driver, DLDevice device);
   bool done(int result);
 
   std::unique_ptr<Driver> driver_;
-  int device_id_;
+  DLDevice device_;
   std::atomic<int> last_error_{0};
 };
 

@@ -1,4 +1,4 @@
-#include "sdk/conformance/cuda_device.hpp"
+#include "sdk/conformance/gpu_device.hpp"
 
 #include <chrono>
 #include <map>
@@ -13,7 +13,8 @@
 namespace dsakit::conformance {
 namespace {
 
-// CUresult, CUdevice and the enumerations are ints, CUdeviceptr is 64 bits, the rest pointers.
+// In both interfaces results, devices and enumerations are ints, addresses are 64 bits, the rest
+// pointers.
 using Address = std::uint64_t;
 using Handle = void*;
 
@@ -40,7 +41,7 @@ void wait_until_released(void* released) {
 
 }  // namespace
 
-struct CudaDevice::Driver {
+struct GpuDevice::Driver {
   int (*init)(unsigned);
   int (*device)(int*, int);
   int (*retain)(Handle*, int);
@@ -85,44 +86,47 @@ struct CudaDevice::Driver {
   std::mutex mutex;
   std::map<Address, Address> owned;  // by the address that was handed out
 
-  explicit Driver(const DriverLibrary& library) {
-    const auto find = [&]<class F>(F*& to, const char* name) { to = library.function<F>(name); };
-    find(init, "cuInit");
-    find(device, "cuDeviceGet");
-    find(retain, "cuDevicePrimaryCtxRetain");
-    find(free_context, "cuDevicePrimaryCtxRelease_v2");
-    find(make_current, "cuCtxSetCurrent");
-    find(allocate, "cuMemAlloc_v2");
-    find(free, "cuMemFree_v2");
-    find(to_device, "cuMemcpyHtoD_v2");
-    find(to_host, "cuMemcpyDtoH_v2");
-    find(synchronise, "cuCtxSynchronize");
-    find(fill, "cuMemsetD8_v2");
-    find(fill_later, "cuMemsetD8Async");
-    find(error_string, "cuGetErrorString");
-    find(memory_info, "cuMemGetInfo_v2");
-    find(pci_address, "cuDeviceGetPCIBusId");
-    find(make_stream, "cuStreamCreate");
-    find(destroy_stream, "cuStreamDestroy_v2");
-    find(wait_stream, "cuStreamSynchronize");
-    find(query_stream, "cuStreamQuery");
-    find(host_function, "cuLaunchHostFunc");
-    find(begin_capture, "cuStreamBeginCapture_v2");
-    find(end_capture, "cuStreamEndCapture");
-    find(graph_nodes, "cuGraphGetNodes");
-    find(node_type, "cuGraphNodeGetType");
-    find(instantiate, "cuGraphInstantiateWithFlags");
-    find(launch_graph, "cuGraphLaunch");
-    find(destroy_executable, "cuGraphExecDestroy");
-    find(destroy_graph, "cuGraphDestroy");
-    find(load_image, "cuModuleLoadData");
-    find(find_function, "cuModuleGetFunction");
-    find(make_event, "cuEventCreate");
-    find(destroy_event, "cuEventDestroy_v2");
-    find(record_event, "cuEventRecord");
-    find(wait_event, "cuEventSynchronize");
-    find(between_events, "cuEventElapsedTime");
-    find(launch_kernel, "cuLaunchKernel");
+  // Both drivers have the same functions under names of their own.
+  Driver(const DriverLibrary& library, DLDeviceType type) {
+    const auto find = [&]<class F>(F*& to, const char* cuda, const char* hip) {
+      to = library.function<F>(type == kDLCUDA ? cuda : hip);
+    };
+    find(init, "cuInit", "hipInit");
+    find(device, "cuDeviceGet", "hipDeviceGet");
+    find(retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain");
+    find(free_context, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease");
+    find(make_current, "cuCtxSetCurrent", "hipCtxSetCurrent");
+    find(allocate, "cuMemAlloc_v2", "hipMalloc");
+    find(free, "cuMemFree_v2", "hipFree");
+    find(to_device, "cuMemcpyHtoD_v2", "hipMemcpyHtoD");
+    find(to_host, "cuMemcpyDtoH_v2", "hipMemcpyDtoH");
+    find(synchronise, "cuCtxSynchronize", "hipDeviceSynchronize");
+    find(fill, "cuMemsetD8_v2", "hipMemsetD8");
+    find(fill_later, "cuMemsetD8Async", "hipMemsetD8Async");
+    find(error_string, "cuGetErrorString", "hipDrvGetErrorString");
+    find(memory_info, "cuMemGetInfo_v2", "hipMemGetInfo");
+    find(pci_address, "cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId");
+    find(make_stream, "cuStreamCreate", "hipStreamCreateWithFlags");
+    find(destroy_stream, "cuStreamDestroy_v2", "hipStreamDestroy");
+    find(wait_stream, "cuStreamSynchronize", "hipStreamSynchronize");
+    find(query_stream, "cuStreamQuery", "hipStreamQuery");
+    find(host_function, "cuLaunchHostFunc", "hipLaunchHostFunc");
+    find(begin_capture, "cuStreamBeginCapture_v2", "hipStreamBeginCapture");
+    find(end_capture, "cuStreamEndCapture", "hipStreamEndCapture");
+    find(graph_nodes, "cuGraphGetNodes", "hipGraphGetNodes");
+    find(node_type, "cuGraphNodeGetType", "hipGraphNodeGetType");
+    find(instantiate, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags");
+    find(launch_graph, "cuGraphLaunch", "hipGraphLaunch");
+    find(destroy_executable, "cuGraphExecDestroy", "hipGraphExecDestroy");
+    find(destroy_graph, "cuGraphDestroy", "hipGraphDestroy");
+    find(load_image, "cuModuleLoadData", "hipModuleLoadData");
+    find(find_function, "cuModuleGetFunction", "hipModuleGetFunction");
+    find(make_event, "cuEventCreate", "hipEventCreateWithFlags");
+    find(destroy_event, "cuEventDestroy_v2", "hipEventDestroy");
+    find(record_event, "cuEventRecord", "hipEventRecord");
+    find(wait_event, "cuEventSynchronize", "hipEventSynchronize");
+    find(between_events, "cuEventElapsedTime", "hipEventElapsedTime");
+    find(launch_kernel, "cuLaunchKernel", "hipModuleLaunchKernel");
   }
 
   bool serves_memory() const {
@@ -138,33 +142,39 @@ struct CudaDevice::Driver {
   }
 };
 
-CudaDevice::CudaDevice(std::unique_ptr<Driver> driver, int device_id)
-    : driver_(std::move(driver)), device_id_(device_id) {}
+GpuDevice::GpuDevice(std::unique_ptr<Driver> driver, DLDevice device)
+    : driver_(std::move(driver)), device_(device) {}
 
-CudaDevice::~CudaDevice() {
+GpuDevice::~GpuDevice() {
   for (const auto& [handed_out, memory] : driver_->owned) driver_->free(memory);
   driver_->free_context(driver_->handle);
 }
 
-tl::expected<std::unique_ptr<CudaDevice>, std::string> CudaDevice::open(
-    int device_id, const std::string& library) {
-  const DriverLibrary opened({library});
+tl::expected<std::unique_ptr<GpuDevice>, std::string> GpuDevice::open(
+    DLDevice device, std::vector<std::string> libraries) {
+  const bool cuda = device.device_type == kDLCUDA;
+  if (!cuda && device.device_type != kDLROCM)
+    return tl::make_unexpected(std::string("devices of cuda and hip only"));
+  if (libraries.empty())
+    libraries = cuda ? DriverSources().cuda_libraries : DriverSources().hip_libraries;
+  const DriverLibrary opened(libraries);
   if (!opened) return tl::make_unexpected(opened.error());
-  auto driver = std::make_unique<Driver>(opened);
+  auto driver = std::make_unique<Driver>(opened, device.device_type);
   if (!driver->serves_memory())
-    return tl::make_unexpected(fmt::format("{} lacks functions of the driver API", library));
-  const int result = driver->start(device_id);
+    return tl::make_unexpected(fmt::format("{} lacks functions of a driver", opened.name()));
+  const int result = driver->start(device.device_id);
   if (result != kSuccess)
-    return tl::make_unexpected(fmt::format("the CUDA driver answers error {}", result));
-  return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(driver), device_id));
+    return tl::make_unexpected(
+        fmt::format("the {} driver answers error {}", cuda ? "CUDA" : "HIP", result));
+  return std::unique_ptr<GpuDevice>(new GpuDevice(std::move(driver), device));
 }
 
-bool CudaDevice::done(int result) {
+bool GpuDevice::done(int result) {
   if (result != kSuccess) last_error_ = result;
   return result == kSuccess;
 }
 
-std::string CudaDevice::last_error() const {
+std::string GpuDevice::last_error() const {
   const char* text = nullptr;
   const int error = last_error_;
   if (call(driver_->error_string, error, &text) != kSuccess || text == nullptr)
@@ -172,16 +182,16 @@ std::string CudaDevice::last_error() const {
   return fmt::format("error {} ({})", error, text);
 }
 
-DLDevice CudaDevice::device() const {
-  return {kDLCUDA, device_id_};
+DLDevice GpuDevice::device() const {
+  return device_;
 }
 
-bool CudaDevice::use() {
+bool GpuDevice::use() {
   return done(driver_->make_current(driver_->context));
 }
 
 // The driver aligns to 256 bytes at least; what is missing is allocated on top.
-void* CudaDevice::allocate(std::size_t bytes) {
+void* GpuDevice::allocate(std::size_t bytes) {
   Address made = 0;
   if (!done(driver_->allocate(&made, bytes + kAlignment))) return nullptr;
   const Address aligned = (made + kAlignment - 1) / kAlignment * kAlignment;
@@ -190,7 +200,7 @@ void* CudaDevice::allocate(std::size_t bytes) {
   return reinterpret_cast<void*>(aligned);
 }
 
-void CudaDevice::release(void* memory) {
+void GpuDevice::release(void* memory) {
   Address made = 0;
   {
     const std::lock_guard lock(driver_->mutex);
@@ -202,63 +212,63 @@ void CudaDevice::release(void* memory) {
   done(driver_->free(made));
 }
 
-bool CudaDevice::upload(void* to, const void* from, std::size_t bytes) {
+bool GpuDevice::upload(void* to, const void* from, std::size_t bytes) {
   return bytes == 0 || done(driver_->to_device(address_of(to), from, bytes));
 }
 
-bool CudaDevice::download(void* to, const void* from, std::size_t bytes) {
+bool GpuDevice::download(void* to, const void* from, std::size_t bytes) {
   return bytes == 0 || done(driver_->to_host(to, address_of(from), bytes));
 }
 
-bool CudaDevice::fill(void* to, std::byte value, std::size_t bytes) {
+bool GpuDevice::fill(void* to, std::byte value, std::size_t bytes) {
   return bytes == 0 ||
          done(driver_->fill(address_of(to), std::to_integer<unsigned char>(value), bytes));
 }
 
-bool CudaDevice::synchronise() {
+bool GpuDevice::synchronise() {
   return done(driver_->synchronise());
 }
 
-std::optional<std::uint64_t> CudaDevice::free_bytes() {
+std::optional<std::uint64_t> GpuDevice::free_bytes() {
   std::size_t free = 0;
   std::size_t all = 0;
   if (!done(call(driver_->memory_info, &free, &all))) return std::nullopt;
   return free;
 }
 
-std::string CudaDevice::pci_address() {
+std::string GpuDevice::pci_address() {
   char text[32] = "";
   const int length = sizeof(text);
   return done(call(driver_->pci_address, &text[0], length, driver_->handle)) ? text : "";
 }
 
-void* CudaDevice::make_stream() {
+void* GpuDevice::make_stream() {
   Handle stream = nullptr;
   return done(call(driver_->make_stream, &stream, kNonBlockingStream)) ? stream : nullptr;
 }
 
-void CudaDevice::destroy_stream(void* stream) {
+void GpuDevice::destroy_stream(void* stream) {
   if (stream != nullptr) done(call(driver_->destroy_stream, stream));
 }
 
-bool CudaDevice::wait(void* stream) {
+bool GpuDevice::wait(void* stream) {
   return done(call(driver_->wait_stream, stream));
 }
 
-bool CudaDevice::idle(void* stream) {
+bool GpuDevice::idle(void* stream) {
   return call(driver_->query_stream, stream) == kSuccess;
 }
 
-bool CudaDevice::hold(void* stream, std::atomic<bool>& released) {
+bool GpuDevice::hold(void* stream, std::atomic<bool>& released) {
   return done(
       call(driver_->host_function, stream, &wait_until_released, static_cast<void*>(&released)));
 }
 
-bool CudaDevice::begin_capture(void* stream) {
+bool GpuDevice::begin_capture(void* stream) {
   return done(call(driver_->begin_capture, stream, kCaptureGlobal));
 }
 
-std::optional<CudaDevice::Graph> CudaDevice::end_capture(void* stream) {
+std::optional<GpuDevice::Graph> GpuDevice::end_capture(void* stream) {
   Handle captured = nullptr;
   if (!done(call(driver_->end_capture, stream, &captured)) || captured == nullptr)
     return std::nullopt;
@@ -278,15 +288,15 @@ std::optional<CudaDevice::Graph> CudaDevice::end_capture(void* stream) {
   return good ? std::optional(graph) : std::nullopt;
 }
 
-bool CudaDevice::launch(const Graph& graph, void* stream) {
+bool GpuDevice::launch(const Graph& graph, void* stream) {
   return done(call(driver_->launch_graph, graph.executable, stream));
 }
 
-void CudaDevice::destroy(const Graph& graph) {
+void GpuDevice::destroy(const Graph& graph) {
   if (graph.executable != nullptr) done(call(driver_->destroy_executable, graph.executable));
 }
 
-void* CudaDevice::load_function(std::span<const unsigned char> image, const char* name) {
+void* GpuDevice::load_function(std::span<const unsigned char> image, const char* name) {
   Handle module = nullptr;
   Handle function = nullptr;
   if (!done(call(driver_->load_image, &module, static_cast<const void*>(image.data()))))
@@ -294,38 +304,38 @@ void* CudaDevice::load_function(std::span<const unsigned char> image, const char
   return done(call(driver_->find_function, &function, module, name)) ? function : nullptr;
 }
 
-bool CudaDevice::launch(void* function, unsigned blocks, unsigned threads, unsigned shared_bytes,
-                        std::span<void*> arguments) {
+bool GpuDevice::launch(void* function, unsigned blocks, unsigned threads, unsigned shared_bytes,
+                       std::span<void*> arguments) {
   return done(call(driver_->launch_kernel, function, blocks, 1U, 1U, threads, 1U, 1U, shared_bytes,
                    static_cast<Handle>(nullptr), arguments.data(), static_cast<void**>(nullptr))) &&
          synchronise();
 }
 
-bool CudaDevice::enqueue(void* function, unsigned blocks, unsigned threads,
-                         std::span<void*> arguments, void* stream) {
+bool GpuDevice::enqueue(void* function, unsigned blocks, unsigned threads,
+                        std::span<void*> arguments, void* stream) {
   return done(call(driver_->launch_kernel, function, blocks, 1U, 1U, threads, 1U, 1U, 0U, stream,
                    arguments.data(), static_cast<void**>(nullptr)));
 }
 
-bool CudaDevice::enqueue_fill(void* to, std::byte value, std::size_t bytes, void* stream) {
+bool GpuDevice::enqueue_fill(void* to, std::byte value, std::size_t bytes, void* stream) {
   return done(call(driver_->fill_later, address_of(to), std::to_integer<unsigned char>(value),
                    bytes, stream));
 }
 
-void* CudaDevice::make_event() {
+void* GpuDevice::make_event() {
   Handle event = nullptr;
   return done(call(driver_->make_event, &event, 0U)) ? event : nullptr;
 }
 
-void CudaDevice::destroy_event(void* event) {
+void GpuDevice::destroy_event(void* event) {
   if (event != nullptr) done(call(driver_->destroy_event, event));
 }
 
-bool CudaDevice::record(void* event, void* stream) {
+bool GpuDevice::record(void* event, void* stream) {
   return done(call(driver_->record_event, event, stream));
 }
 
-std::optional<double> CudaDevice::microseconds(void* from, void* to) {
+std::optional<double> GpuDevice::microseconds(void* from, void* to) {
   float milliseconds = 0;
   if (!done(call(driver_->wait_event, to)) ||
       !done(call(driver_->between_events, &milliseconds, from, to)))
