@@ -4,6 +4,7 @@
 # dsakit_add_plugin(<id> MANIFEST <manifest.json> SOURCES <files>
 #                   [CUDA_ARCHITECTURES 90a 120f …] [HIP_ARCHITECTURES gfx942 …]
 #                   [TARGETS <code targets>]        code that the two lists above do not name; default: cpu
+#                   [TOOLKIT <text>]                compilers of that code, as in "Clang 22.1.8"
 #                   [LIBRARIES <targets>] [INCLUDES <directories>]
 #                   [OUTPUT_DIRECTORY <dir>]        default: lib/dsakit/plugins of the build tree
 #                   [EVIDENCE <dir>]                records of `dsakit conform --evidence`; default: evidence/<id> of the project
@@ -106,7 +107,7 @@ function(_dsakit_plugin_flags target)
 endfunction()
 
 function(dsakit_add_plugin id)
-  cmake_parse_arguments(ARG "ALLOW_WARNINGS;NO_INSTALL" "MANIFEST;OUTPUT_DIRECTORY;EVIDENCE"
+  cmake_parse_arguments(ARG "ALLOW_WARNINGS;NO_INSTALL" "MANIFEST;OUTPUT_DIRECTORY;EVIDENCE;TOOLKIT"
                         "SOURCES;CUDA_ARCHITECTURES;HIP_ARCHITECTURES;TARGETS;LIBRARIES;INCLUDES" ${ARGN})
   if(NOT ARG_MANIFEST OR NOT ARG_SOURCES OR ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "dsakit_add_plugin(${id}): MANIFEST and SOURCES are needed; unknown: ${ARG_UNPARSED_ARGUMENTS}")
@@ -148,6 +149,9 @@ function(dsakit_add_plugin id)
     set(targets cpu)
   endif()
   _dsakit_toolkit(toolkit "${ARG_CUDA_ARCHITECTURES}" "${ARG_HIP_ARCHITECTURES}")
+  if(ARG_TOOLKIT)
+    string(APPEND toolkit ", ${ARG_TOOLKIT}")
+  endif()
   _dsakit_embed_manifest(${target} ${id} ${manifest} "${targets}" "${toolkit}" "${ARG_ALLOW_WARNINGS}"
                          "${languages}" ${evidence})
   if(NOT ARG_NO_INSTALL)

@@ -7,7 +7,7 @@ set -euo pipefail
 
 # One requirement a line: alternatives in order of preference, each "package" or "package>=version"; or "!command" or
 # "!command>=version", which counts wherever it came from and is never installed; @ is the major version of the
-# distribution's clang.
+# distribution's clang, % that of the newest clang on offer that compiles for AMD GPUs.
 base='
 cmake>=3.25 !cmake>=3.25
 ninja-build !ninja
@@ -30,6 +30,13 @@ clang
 libclang-rt-@-dev
 patch
 '
+# Device code for AMD GPUs; left out where no such clang is on offer. From 20 on clang knows gfx950, too.
+amd_clangs='22 21 20 19'
+amd='
+!amdclang++ clang-%
+!amdclang++ lld-%
+!amdclang++ clang-tools-%
+'
 
 tests=0
 [[ ${1:-} == --test ]] && tests=1
@@ -42,11 +49,29 @@ clang_major() {
     sed -n 's/.*clang-\([0-9]*\).*/\1/p' | head -1
 }
 
+# The major version of the clang for AMD GPUs: one that is installed, else one on offer; empty if
+# there is none.
+amd_clang() {
+  local major
+  for major in $amd_clangs; do
+    if command -v "clang++-$major" >/dev/null; then echo "$major" && return; fi
+  done
+  for major in $amd_clangs; do
+    if on_offer "clang-$major"; then echo "$major" && return; fi
+  done
+  # Without package lists nothing is on offer yet.
+  if ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then echo "${amd_clangs%% *}"; fi
+}
+
 # Sets `requirements`, and `installed` to the versions of their packages.
 look() {
-  local words=() package version status
+  local words=() package version status amd_major
   requirements=$base
-  if ((tests)); then requirements+=${test_only//@/$(clang_major)}; fi
+  if ((tests)); then
+    requirements+=${test_only//@/$(clang_major)}
+    amd_major=$(amd_clang)
+    if [[ -n $amd_major ]]; then requirements+=${amd//%/$amd_major}; fi
+  fi
   for word in $requirements $nice; do
     if [[ $word != '!'* ]]; then words+=("${word%%>=*}"); fi
   done

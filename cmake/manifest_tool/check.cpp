@@ -1,22 +1,14 @@
-#include <algorithm>
-#include <array>
 #include <cstdio>
 
 #include <fmt/format.h>
 
 #include "diag/render.hpp"
+#include "manifest/device_code.hpp"
 #include "manifest/plugin_file.hpp"
+#include "manifest/schema.hpp"
 #include "tool.hpp"
 
 namespace dsakit {
-namespace {
-
-// Libraries of GPU drivers: a plugin that needs one cannot be loaded on a machine without the
-// driver.
-constexpr std::array<std::string_view, 2> kDriverLibraries{"libcuda.so", "libnvidia-ml.so"};
-
-}  // namespace
-
 int check(const CheckOptions& options) {
   std::string json;
   if (!read_file(options.json, json)) return 1;
@@ -34,9 +26,14 @@ int check(const CheckOptions& options) {
     problem("the embedded manifest is not the one of " + options.json);
   if (plugin->static_tls) problem("it uses static TLS, of which a process has little");
   for (const std::string& needed : plugin->needed) {
-    const bool driver =
-        std::ranges::any_of(kDriverLibraries, [&](auto name) { return needed.starts_with(name); });
-    if (driver) problem("it needs " + needed + ", which only machines with that GPU have");
+    if (is_driver_library(needed))
+      problem("it needs " + needed + ", which only machines with that GPU have");
+  }
+  const auto parsed = parse_manifest(json, options.json);
+  const auto code = read_device_code(options.plugin);
+  if (parsed && code) {
+    for (const Diagnostic& finding : lint_device_code(parsed->manifest, *code, options.plugin))
+      problem(headline(finding));
   }
   return problems == 0 ? 0 : 1;
 }

@@ -1,8 +1,10 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "diag/render.hpp"
+#include "manifest/device_code.hpp"
 #include "manifest/plugin_file.hpp"
 #include "manifest/schema.hpp"
 #include "sources.hpp"
@@ -51,6 +53,18 @@ bool describe_build(const EmbedOptions& options, Manifest& manifest) {
   return true;
 }
 
+// A build for some AMD GPUs claims nothing for the others. False, with a message, if no row is
+// left.
+bool keep_rows_with_code(const EmbedOptions& options, Manifest& manifest) {
+  const std::size_t before = manifest.rows.size();
+  std::erase_if(manifest.rows,
+                [&](const Row& row) { return lacks_code(manifest, row, options.targets); });
+  if (!manifest.rows.empty() || before == 0) return true;
+  fmt::print(stderr, "{}: no row takes a device that {} is code for\n", options.manifest,
+             fmt::join(options.targets, ", "));
+  return false;
+}
+
 }  // namespace
 
 int embed(const EmbedOptions& options) {
@@ -77,7 +91,7 @@ int embed(const EmbedOptions& options) {
             .with("found", fmt::format("\"{}\"", manifest.id))
             .with("allowed", fmt::format("\"{}\", the id that CMake builds", options.id)));
   }
-  if (!describe_build(options, manifest)) return 1;
+  if (!keep_rows_with_code(options, manifest) || !describe_build(options, manifest)) return 1;
 
   const std::string json = canonical_manifest(manifest);
   if (const auto built = parse_manifest(json, options.manifest, ManifestKind::built); !built) {

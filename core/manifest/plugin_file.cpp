@@ -1,25 +1,22 @@
 #include "manifest/plugin_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
+#include <algorithm>
+#include <array>
 #include <cstring>
-#include <memory>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "manifest/crc32c.hpp"
 #include "manifest/elf_image.hpp"
+#include "manifest/regular_file.hpp"
 
 namespace dsakit {
 namespace {
 
 constexpr std::uint64_t kMaxNoteSegment = 1024 * 1024;
+constexpr std::array<std::string_view, 3> kDriverLibraries{"libcuda.so", "libnvidia-ml.so",
+                                                           "libamdhip64.so"};
 
 struct DescriptorHeader {
   std::uint32_t magic;
@@ -99,41 +96,6 @@ std::optional<Diagnostic> read_note(const ElfImage& image, PluginFile& out) {
   return std::nullopt;
 }
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-bool pread_all(int fd, std::uint64_t offset, std::span<std::byte> out) {
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t n =
-        pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-tl::unexpected<Diagnostic> unreadable(const std::string& path, std::string reason) {
-  return tl::unexpected(
-      Diagnostic(Code::E0101).with("file", path).with("reason", std::move(reason)));
-}
-
-std::string error_text(int error) {
-  return std::error_code(error, std::generic_category()).message();
-}
-
 }  // namespace
 
 tl::expected<PluginFile, Diagnostic> read_plugin_image(const ReadAt& read_at, std::uint64_t size,
@@ -149,25 +111,19 @@ tl::expected<PluginFile, Diagnostic> read_plugin_image(const ReadAt& read_at, st
 }
 
 tl::expected<PluginFile, Diagnostic> read_plugin_file(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(path.c_str(), nullptr),
-                                                             &std::free);
-  if (!resolved) return unreadable(path, error_text(errno));
-  // O_NONBLOCK: opening a named pipe must not wait for a writer.
-  const FileDescriptor file(open(resolved.get(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.get() < 0) return unreadable(path, error_text(errno));
-  struct stat status {};
-  if (fstat(file.get(), &status) != 0) return unreadable(path, error_text(errno));
-  if (!S_ISREG(status.st_mode)) return unreadable(path, "not a regular file");
-  const ReadAt read_at = [&](std::uint64_t offset, std::span<std::byte> out) {
-    return pread_all(file.get(), offset, out);
-  };
-  auto result =
-      read_plugin_image(read_at, static_cast<std::uint64_t>(status.st_size), resolved.get());
+  const auto file = RegularFile::open(path);
+  if (!file) return tl::unexpected(file.error());
+  auto result = read_plugin_image(file->read_at(), file->size(), file->path());
   if (result) {
-    result->dev = status.st_dev;
-    result->ino = status.st_ino;
+    result->dev = file->dev();
+    result->ino = file->ino();
   }
   return result;
+}
+
+bool is_driver_library(std::string_view name) {
+  return std::ranges::any_of(kDriverLibraries,
+                             [&](std::string_view driver) { return name.starts_with(driver); });
 }
 
 std::vector<std::byte> encode_note_descriptor(const std::string& json) {

@@ -37,6 +37,10 @@ struct PluginFile {
   bool static_tls = false;
 };
 
+// Whether a needed library comes with a GPU's driver: a plugin that needs one cannot be loaded on a
+// machine without it.
+bool is_driver_library(std::string_view name);
+
 // Random access to bytes: fills `out` from `offset`, false if out of range. Lets tests and fuzzers
 // run the reader over memory.
 using ReadAt = std::function<bool(std::uint64_t offset, std::span<std::byte> out)>;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "diag/render.hpp"
+#include "manifest/device_code.hpp"
 #include "manifest/schema.hpp"
 #include "sdk/conformance/check.hpp"
 #include "sdk/conformance/elf_facts.hpp"
@@ -17,6 +18,10 @@ void lint(Trial& trial) {
   for (const Diagnostic& warning : entry.diagnostics) trial.expect(false, headline(warning));
   for (const Diagnostic& finding : lint_rows(*entry.manifest, entry.file))
     trial.expect(false, headline(finding));
+  if (const auto code = read_device_code(entry.file)) {
+    for (const Diagnostic& finding : lint_device_code(*entry.manifest, *code, entry.file))
+      trial.expect(false, headline(finding));
+  }
   trial.count();
 }
 
@@ -57,7 +62,7 @@ void link(Trial& trial) {
   trial.expect(!facts.executable_stack, "it asks for an executable stack");
   trial.expect(!plugin.static_tls, "it needs static TLS, which runs out in a large process");
   for (const std::string& needed : plugin.needed)
-    trial.expect(!needed.starts_with("libcuda.so"),
+    trial.expect(!is_driver_library(needed),
                  fmt::format("it needs {}, so it cannot load without a driver", needed));
   const bool fixed = !plugin.runpath.empty() && plugin.runpath.find("$ORIGIN") == std::string::npos;
   trial.expect(!fixed, fmt::format("its RUNPATH {} names fixed directories", plugin.runpath));

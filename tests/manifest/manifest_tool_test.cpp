@@ -258,5 +258,26 @@ TEST(Record, SaysWhetherItIsAboutAPlugin) {
   EXPECT_NE(stale.text.find("other sources"), std::string::npos) << stale.text;
 }
 
+TEST(Rows, OfAmdGpusThatTheBuildHasNoCodeForAreLeftOut) {
+  const Project project;
+  project.write("manifest.json",
+                R"({"schema":1,"id":"tiny","version":[1,0,0],"abi":{"min":1,"max":1},
+                    "common":{"platform":["cpu","hip"],"phase":"*","model_family":"*","kv_dtype":"*",
+                              "page_size":"*","heads":"*","topk":"*","d_qk":"*","d_v":"*"},
+                    "rows":[{"name":"a","where":{"arch":["gfx942"]},"provides":{"kv_layout":"bf16_1152"}},
+                            {"name":"b","where":{"arch":["gfx950"]},"provides":{"kv_layout":"bf16_1152"}}]})");
+  const auto rows = [&](const std::string& targets) {
+    std::string names;
+    for (const Row& row : project.built(targets).rows) names += row.name;
+    return names;
+  };
+  EXPECT_EQ(rows("--target gfx942"), "a");
+  EXPECT_EQ(rows("--target gfx942 --target gfx950"), "ab");
+  const Ran none = project.embed();
+  EXPECT_EQ(none.exit, 1) << none.text;
+  EXPECT_NE(none.text.find("no row takes a device that cpu is code for"), std::string::npos)
+      << none.text;
+}
+
 }  // namespace
 }  // namespace dsakit

@@ -28,6 +28,25 @@ std::string summary(const std::vector<Diagnostic>& findings) {
                      warnings == 1 ? "" : "s");
 }
 
+// "; code for gfx942, gfx950, 120 KiB"; empty without code for AMD GPUs.
+std::string device_code_text(const std::vector<DeviceCode>& codes) {
+  if (codes.empty()) return {};
+  std::string targets;
+  std::uint64_t bytes = 0;
+  for (const DeviceCode& code : codes) {
+    targets += (targets.empty() ? "" : ", ") + code.target;
+    bytes += code.bytes;
+  }
+  return fmt::format("; code for {}, {} KiB", targets, (bytes + 1023) / 1024);
+}
+
+Json device_code_json(const std::vector<DeviceCode>& codes) {
+  Json out = Json::array();
+  for (const DeviceCode& code : codes)
+    out.push_back({{"target", code.target}, {"bytes", code.bytes}});
+  return out;
+}
+
 // The file itself, or the files of a folder that lint knows, bytewise by name.
 tl::expected<std::vector<std::string>, Diagnostic> files_of(const std::string& target) {
   std::error_code error;
@@ -70,15 +89,20 @@ int lint(Cli& cli) {
   for (auto& [file, target] : read_all(cli.options.targets)) {
     const std::vector<Diagnostic> findings =
         target ? std::move(target->diagnostics) : std::vector<Diagnostic>{target.error()};
+    const std::vector<DeviceCode> codes =
+        target ? std::move(target->device_code) : std::vector<DeviceCode>();
     const Status status = !target            ? Status::environment
                           : findings.empty() ? Status::yes
                                              : Status::no;
     worst = std::max(worst, status);
     if (cli.options.json()) {
-      files.push_back({{"file", file}, {"diagnostics", diagnostics_json(findings)}});
+      Json entry{{"file", file}, {"diagnostics", diagnostics_json(findings)}};
+      if (!codes.empty()) entry["device_code"] = device_code_json(codes);
+      files.push_back(std::move(entry));
       continue;
     }
-    print_line(cli.out(), fmt::format("{}: {}", file, summary(findings)));
+    print_line(cli.out(),
+               fmt::format("{}: {}{}", file, summary(findings), device_code_text(codes)));
     for (const Diagnostic& finding : findings) cli.out() << render_text(finding, cli.style());
   }
   if (cli.options.json()) cli.out() << dump({{"files", std::move(files)}}) << '\n';

@@ -20,7 +20,7 @@ void check_link_flags(const PluginFile& plugin, const std::string& file,
     out.push_back(against_rule(file, "it needs static TLS, which runs out in a large process"));
   }
   for (const std::string& needed : plugin.needed) {
-    if (needed.starts_with("libcuda.so")) {
+    if (is_driver_library(needed)) {
       out.push_back(against_rule(
           file, fmt::format("it needs {}, so it cannot load without a driver", needed)));
     }
@@ -42,6 +42,15 @@ void take_json(Target& target, ManifestKind kind) {
     target.diagnostics.push_back(std::move(finding));
   }
   target.manifest = std::make_shared<const Manifest>(std::move(parsed->manifest));
+}
+
+// Of a plugin whose headers were read, so that nothing is said about them twice.
+void take_device_code(Target& target) {
+  auto code = read_device_code(target.file);
+  if (!code || !target.manifest) return;
+  for (Diagnostic& finding : lint_device_code(*target.manifest, *code, target.file))
+    target.diagnostics.push_back(std::move(finding));
+  target.device_code = std::move(code->codes);
 }
 
 }  // namespace
@@ -66,6 +75,7 @@ tl::expected<Target, Diagnostic> read_target(const std::string& file) {
   target.json = target.plugin->manifest_json;
   take_json(target, ManifestKind::built);
   check_link_flags(*target.plugin, file, target.diagnostics);
+  take_device_code(target);
   return target;
 }
 

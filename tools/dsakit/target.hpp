@@ -10,6 +10,7 @@
 #include <tl/expected.hpp>
 
 #include "diag/diagnostic.hpp"
+#include "manifest/device_code.hpp"
 #include "manifest/manifest.hpp"
 #include "manifest/plugin_file.hpp"
 
@@ -17,8 +18,9 @@ namespace dsakit::cli {
 
 struct Target {
   std::string file;
-  std::optional<PluginFile> plugin;  // if it is a plugin that could be read
-  std::string json;                  // the manifest as it stands in the file; empty: none was found
+  std::optional<PluginFile> plugin;     // if it is a plugin that could be read
+  std::vector<DeviceCode> device_code;  // of AMD GPUs, as the file holds it
+  std::string json;  // the manifest as it stands in the file; empty: none was found
   std::shared_ptr<const Manifest> manifest;  // null: something is wrong
   std::vector<Diagnostic> diagnostics;       // errors and warnings, of reading and of lint
 
