@@ -3,7 +3,7 @@
 #
 # dsakit_hip_bundle(<target> SYMBOL <name> SOURCE <file.hip> [ARCHITECTURES …] [INCLUDES <folders>])
 #   compiles device code alone into one offload bundle (default: for DSAKIT_HIP_TARGETS) and links that into a library as
-#     extern "C" const unsigned char <name>[];  extern "C" const std::uint64_t <name>_size;
+#     extern "C" const unsigned char <name>[];  extern "C" const char <name>_targets[];  // "gfx942, gfx950"
 #   in section .hip_fatbin, where tools for bundles look.
 #
 # The sources use builtins of the compiler alone: no HIP header, no device library, no ROCm is needed to build, and the
@@ -108,6 +108,7 @@ function(dsakit_hip_bundle target)
     COMMENT "HIP ${name} for ${ARG_ARCHITECTURES}"
     COMMAND ${DSAKIT_HIP_COMPILER} -x hip ${options} ${warnings} -I${PROJECT_SOURCE_DIR} ${ARG_INCLUDES}
             -Xclang -dependency-file -Xclang ${bundle}.d -Xclang -MT -Xclang ${bundle} -c ${source} -o ${bundle})
+  list(JOIN ARG_ARCHITECTURES ", " targets)
   configure_file(${DSAKIT_HIP_IMAGE_TEMPLATE} ${CMAKE_CURRENT_BINARY_DIR}/${name}_image.S @ONLY)
   set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/${name}_image.S PROPERTIES
     OBJECT_DEPENDS ${bundle} SKIP_UNITY_BUILD_INCLUSION ON)

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "device/hip_abi.hpp"
+
 namespace dsakit {
 
 struct DetectedDevice {
@@ -35,8 +37,7 @@ struct Detection {
 // files the first that exists is read.
 struct DriverSources {
   std::vector<std::string> cuda_libraries{"libcuda.so.1"};
-  std::vector<std::string> hip_libraries{"libamdhip64.so.7", "libamdhip64.so.6",
-                                         "libamdhip64.so.5"};
+  std::vector<std::string> hip_libraries{kHipLibraries.begin(), kHipLibraries.end()};
   std::vector<std::string> cuda_version_files{"/proc/driver/nvidia/version",
                                               "/sys/module/nvidia/version"};
   std::vector<std::string> hip_version_files{"/sys/module/amdgpu/version"};

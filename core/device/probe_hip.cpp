@@ -1,10 +1,8 @@
 // AMD devices through the HIP runtime, declared here by hand so that no ROCm header is needed.
-#include <array>
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "device/driver_library.hpp"
+#include "device/hip_abi.hpp"
 
 namespace dsakit {
 namespace {
@@ -19,8 +17,6 @@ using ErrorStringFn = const char*(int);
 constexpr int kSuccess = 0;
 constexpr int kNoDevice = 100;
 constexpr int kMaxDevices = 1024;
-// Several times the largest hipDeviceProp_t, so that a newer runtime's longer struct fits.
-constexpr std::size_t kPropertiesBytes = 16 * 1024;
 
 struct Runtime {
   CountFn* count;
@@ -50,30 +46,6 @@ struct Runtime {
   }
 };
 
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-// "gfx942" of "gfx942:sramecc+:xnack-" at the start of `text`; empty if it is no such name.
-std::string_view arch_at(std::string_view text) {
-  if (!text.starts_with("gfx")) return {};
-  std::size_t end = 3;
-  while (end < text.size() && is_hex(text[end])) ++end;
-  const bool ends = end < text.size() && (text[end] == '\0' || text[end] == ':');
-  return ends && end >= 6 && end <= 8 ? text.substr(0, end) : std::string_view{};
-}
-
-// The struct's layout differs between runtime versions, but gcnArchName is a string in each: the
-// last member string that reads as an arch name (`name`, the first member, may read as one too).
-std::string arch_in_properties(std::string_view properties) {
-  std::string found;
-  for (std::size_t at = properties.find("gfx"); at != properties.npos;
-       at = properties.find("gfx", at + 3)) {
-    if (const std::string_view arch = arch_at(properties.substr(at)); !arch.empty()) found = arch;
-  }
-  return found;
-}
-
 std::string hip_version(const Runtime& runtime) {
   int version = 0;  // 10,000,000 × major + 100,000 × minor + patch
   if (runtime.version == nullptr || runtime.version(&version) != kSuccess) return {};
@@ -82,9 +54,9 @@ std::string hip_version(const Runtime& runtime) {
 }
 
 bool describe(const Runtime& runtime, int ordinal, DetectedDevice& out) {
-  alignas(64) std::array<char, kPropertiesBytes> properties{};
+  HipProperties properties;
   if (runtime.properties(properties.data(), ordinal) != kSuccess) return false;
-  out.device = arch_in_properties({properties.data(), properties.size()});
+  out.device = properties.arch();
   if (out.device.empty()) return false;
   out.platform = "hip";
   out.ordinal = ordinal;

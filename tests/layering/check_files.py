@@ -77,10 +77,10 @@ def check_mirror(paths):
     folders = {folder.as_posix() for path in paths for folder in path.parents}
     tested = {path.relative_to("tests").parts[0] for path in paths
               if path.parts[0] == "tests" and path.stem.endswith("_test") and len(path.parts) > 2}
-    # device_layer tests core/device without a device; plugins_cpu tests plugins/cpu.
+    # device_layer tests core/device without a device; plugins_cpu tests plugins/cpu, plugins_hip plugins/common/hip.
     mirrored = {name: name.removesuffix("_layer").replace("plugins_", "") for name in tested}
     for name, original in sorted(mirrored.items()):
-        places = {f"core/{original}", f"tools/{original}", f"plugins/{original}", original}
+        places = {f"core/{original}", f"tools/{original}", f"plugins/{original}", f"plugins/common/{original}", original}
         if name not in CROSS_CUTTING and not places & folders:
             problems.append(f"tests/{name}: no folder {original}/ in core/, tools/, plugins/ or at the top")
     covered = set(mirrored.values()) | {"solver"}  # by tests/property and tests/golden

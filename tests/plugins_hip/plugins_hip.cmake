@@ -1,0 +1,10 @@
+# The host side of the HIP plugins against a runtime that writes down launches. It has the name of the real one, so it is
+# linked into the test program and found there by what the plugins open.
+add_library(fake_amdhip64 SHARED plugins_hip/fakes/fake_hip.cpp plugins_hip/code_object.cpp)
+set_target_properties(fake_amdhip64 PROPERTIES CXX_VISIBILITY_PRESET default UNITY_BUILD OFF
+  OUTPUT_NAME amdhip64 SOVERSION 7 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins_hip)
+target_include_directories(fake_amdhip64 PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(fake_amdhip64 PRIVATE dsakit_flags nlohmann_json::nlohmann_json)
+
+dsakit_test(plugins_hip DEPS dsakit_hip_runtime fake_amdhip64)
+dsakit_hip_bundle(plugins_hip_test SYMBOL dsakit_test_probe SOURCE plugins_hip/probe.hip)
