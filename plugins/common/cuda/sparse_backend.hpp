@@ -21,12 +21,11 @@
 
 #include "common/cuda/kv_rows.hpp"
 #include "common/cuda/sparse_plan.hpp"
+#include "common/sparse_host.hpp"
 #include "sdk/plugin.hpp"
 #include "sdk/run_view.hpp"
 
 namespace dsakit::sparse {
-
-inline constexpr int kMaxTopk = 1 << 20;
 
 namespace detail {
 
@@ -56,115 +55,6 @@ class DeviceScope {
   bool changed_ = false;
 };
 
-// OK, or why no row of the manifest serves the configuration.
-template <class Kernels>
-dsakit_rc check_served(const sdk::Config& config, sdk::Error& error) {
-  const auto refuse = [&](const char* what) {
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve %s", Kernels::kId, what);
-  };
-  const auto in = [](const auto& names, const std::string& name) {
-    return std::ranges::find(names, name) != std::end(names);
-  };
-  if (config.layout == nullptr || !in(Kernels::kLayouts, config.kv_layout))
-    return refuse("this kv_layout");
-  if (config.d_qk != config.layout->d_qk() || config.d_v != config.layout->d_v)
-    return refuse("d_qk and d_v that differ from the layout's");
-  if (config.phase != "prefill" && config.phase != "decode" && config.phase != "mtp")
-    return refuse("this phase");
-  if (config.heads > kMaxHeads)
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve more than %d heads", Kernels::kId,
-                      kMaxHeads);
-  if (config.topk > kMaxTopk)
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve a topk above %d", Kernels::kId,
-                      kMaxTopk);
-  if (Kernels::kPow2Scales && config.kv_scale != sdk::ScaleKind::pow2_fp32)
-    return refuse("a kv_scale other than pow2_fp32");
-  if (config.ragged) return refuse("index_mode = ragged");
-  if (config.fp8_compute) return refuse("compute = fp8");
-  const auto bf16 = [](DLDataType type) { return type.code == kDLBfloat && type.bits == 16; };
-  if (!bf16(config.q_dtype)) return refuse("a q_dtype other than bf16");
-  if (!bf16(config.out_dtype)) return refuse("an out_dtype other than bf16");
-  for (const std::string& feature : config.features)
-    if (!in(Kernels::kFeatures, feature))
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve feature `%s`", Kernels::kId,
-                        feature.c_str());
-  if (!config.dims.empty())
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not know dimension `%s`", Kernels::kId,
-                      config.dims.front().first.c_str());
-  return DSAKIT_RC_OK;
-}
-
-// A stride of the checked arguments, for tokens counted in groups of `inner`, in `unit` bytes.
-inline TokenAxis axis(const sdk::TokenStride& stride, std::int64_t inner, std::int64_t unit) {
-  if (stride.inner_count == inner) return {stride.outer / unit, stride.inner / unit};
-  return {stride.outer * inner / unit, stride.outer / unit};
-}
-
-inline bool aligned(const std::byte* data, std::initializer_list<std::int64_t> strides) {
-  auto bits = reinterpret_cast<std::uintptr_t>(data);
-  for (std::int64_t stride : strides) bits |= static_cast<std::uintptr_t>(stride);
-  return bits % 16 == 0;
-}
-
-template <class To>
-To* as(std::byte* data) {
-  return reinterpret_cast<To*>(data);
-}
-template <class To>
-const To* as(const std::byte* data) {
-  return reinterpret_cast<const To*>(data);
-}
-
-// OK, or why the kernels cannot reach the pool.
-inline dsakit_rc check_pool(const std::byte* data, std::int64_t page_stride,
-                            std::int64_t row_stride, sdk::Error& error) {
-  if (aligned(data, {page_stride, row_stride})) return DSAKIT_RC_OK;
-  return error.fail(DSAKIT_RC_UNSUPPORTED, "kv and its strides must be multiples of 16 bytes");
-}
-
-// The call that a checked view describes; lse conventions and rope come from the configuration.
-inline Problem make_problem(const sdk::Config& config, const sdk::RunView& view) {
-  const sdk::CacheView& cache = view.cache[0];
-  const std::int64_t inner = view.q_token.inner_count;
-  Problem problem;
-  problem.tokens = static_cast<std::int32_t>(view.tokens);
-  problem.heads = static_cast<std::int32_t>(view.heads);
-  problem.topk = static_cast<std::int32_t>(cache.topk);
-  problem.rope = config.d_qk > kLatent;
-  problem.index64 = cache.wide_indices;
-  problem.lse_log2 = config.lse == sdk::LseBase::log2;
-  problem.lse_with_sink = config.lse_with_sink;
-  problem.lse_empty = config.lse_empty;
-  problem.scale = view.sm_scale;
-  Tensors& t = problem.tensors;
-  t.tokens_inner = static_cast<std::int32_t>(inner);
-  t.q = view.q;
-  t.q_token = axis(view.q_token, inner, 1);
-  t.q_head = view.q_head;
-  t.kv = cache.data;
-  t.kv_page = cache.page_stride;
-  t.kv_row = cache.row_stride;
-  t.page_size = static_cast<std::uint32_t>(cache.page_size);
-  t.slots = static_cast<std::uint32_t>(cache.slots());
-  t.indices = cache.indices;
-  t.index_token = axis(cache.index_row, inner, cache.wide_indices ? 8 : 4);
-  t.length = as<std::int32_t>(cache.length);
-  t.length_stride = cache.length_stride / 4;
-  t.tokens_per_length = static_cast<std::int32_t>(cache.tokens_per_length);
-  t.sink = as<float>(view.sink);
-  t.sink_head = view.sink_stride / 4;
-  t.out = view.out;
-  t.out_token = axis(view.out_token, inner, 1);
-  t.out_head = view.out_head;
-  t.lse = as<float>(view.lse);
-  t.lse_token = axis(view.lse_token, inner, 4);
-  t.lse_head = view.lse_head / 4;
-  t.max_logits = as<float>(view.max_logits);
-  t.max_token = axis(view.max_token, inner, 4);
-  t.max_head = view.max_head / 4;
-  return problem;
-}
-
 }  // namespace detail
 
 template <class Kernels>
@@ -191,7 +81,8 @@ class SparseBackend {
 
   static dsakit_rc create(const sdk::Config& config, std::unique_ptr<SparseBackend>& made,
                           sdk::Error& error) {
-    if (const dsakit_rc rc = detail::check_served<Kernels>(config, error); rc != DSAKIT_RC_OK)
+    if (const dsakit_rc rc = host::check_served<Kernels>(config, kMaxHeads, false, error);
+        rc != DSAKIT_RC_OK)
       return rc;
     if (const dsakit_rc rc = probe(config.device_type, config.device_id, error); rc != DSAKIT_RC_OK)
       return rc;
@@ -223,7 +114,7 @@ class SparseBackend {
     if (rc = check_reach(view, error); rc != DSAKIT_RC_OK) return rc;
     const detail::DeviceScope scope(config_.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
-    const Problem problem = detail::make_problem(config_, view);
+    const Problem problem = host::make_problem(config_, view);
     const Plan plan = Kernels::make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
     const int status = Kernels::launch(problem, plan, args.workspace, args.stream);
     return status == 0 ? DSAKIT_RC_OK : detail::failed(error, status, "launching the kernels");
@@ -246,18 +137,13 @@ class SparseBackend {
   // What the kernels' copies and counters can reach.
   dsakit_rc check_reach(const sdk::RunView& view, sdk::Error& error) const {
     const sdk::CacheView& cache = view.cache[0];
-    if (!detail::aligned(view.q, {view.q_token.outer, view.q_token.inner, view.q_head}))
+    if (!host::aligned(view.q, {view.q_token.outer, view.q_token.inner, view.q_head}))
       return error.fail(DSAKIT_RC_UNSUPPORTED, "q and its strides must be multiples of 16 bytes");
     if (const dsakit_rc rc =
-            detail::check_pool(cache.data, cache.page_stride, cache.row_stride, error);
+            host::check_pool(cache.data, cache.page_stride, cache.row_stride, error);
         rc != DSAKIT_RC_OK)
       return rc;
-    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    if (cache.pages > kMost / cache.page_size)
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "kv has 2^31 slots or more");
-    if (view.tokens > kMost / (cache.topk / kBlock + 1))
-      return error.fail(DSAKIT_RC_UNSUPPORTED, "q has too many tokens for this topk");
-    return DSAKIT_RC_OK;
+    return host::check_counts(view, cache.topk, kBlock, error);
   }
 
   dsakit_rc move_rows(const dsakit_kv_args& args, bool append, sdk::Error& error) const {
@@ -265,27 +151,12 @@ class SparseBackend {
     if (const dsakit_rc rc = check_kv_rows(config_, *config_.layout, args, view, error);
         rc != DSAKIT_RC_OK)
       return rc;
-    if (const dsakit_rc rc =
-            detail::check_pool(view.data, view.page_stride, view.row_stride, error);
+    if (const dsakit_rc rc = host::check_pool(view.data, view.page_stride, view.row_stride, error);
         rc != DSAKIT_RC_OK)
       return rc;
     const detail::DeviceScope scope(config_.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
-    cuda::KvRows rows;
-    rows.pool = view.data;
-    rows.pages = view.pages;
-    rows.page_size = view.page_size;
-    rows.page_stride = view.page_stride;
-    rows.row_stride = view.row_stride;
-    rows.count = view.count;
-    rows.slots = view.slots;
-    rows.wide_slots = view.wide_slots;
-    rows.slot_stride = view.slot_stride;
-    rows.rows = view.rows;
-    rows.rows_fp32 = view.rows_fp32;
-    rows.row_bytes = view.row_bytes;
-    rows.elements = static_cast<std::int32_t>(config_.d_qk);
-    rows.pow2_scales = config_.kv_scale != sdk::ScaleKind::any;
+    const cuda::KvRows rows = host::make_rows(config_, view);
     const int status = Kernels::move_kv_rows(rows, append, view.stream);
     return status == 0 ? DSAKIT_RC_OK : detail::failed(error, status, "launching the row kernel");
   }
