@@ -1,0 +1,95 @@
+// Thin wrappers of what a wave of 64 lanes can do, so that one kernel source has several back ends:
+// the compiler's builtins here, and an emulator of waves on the CPU, which a build of the tests
+// puts in place by defining DSAKIT_SIMT_BACKEND to its header.
+//
+// Nothing asks for the GPU that it is compiled for. Every function named wave_… must be reached by
+// all 64 lanes of a wave together, workgroup_barrier() by all waves of a workgroup. LDS is touched
+// through Lds alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dsakit::hip {
+
+using f32x4 = float __attribute__((vector_size(16)));
+using i16x4 = std::int16_t __attribute__((vector_size(8)));
+using u32x4 = std::uint32_t __attribute__((vector_size(16)));
+
+}  // namespace dsakit::hip
+
+#ifdef DSAKIT_SIMT_BACKEND
+#include DSAKIT_SIMT_BACKEND
+#else
+
+#define DSAKIT_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+// Before the name of a kernel, whose one parameter is a struct; workgroups have `threads` threads.
+#define DSAKIT_KERNEL(threads) \
+  extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void
+// `bytes` bytes of LDS, the only ones of a kernel, uninitialised; for Lds(name).
+#define DSAKIT_LDS(bytes, name) \
+  static __attribute__((shared, aligned(16))) unsigned char name[bytes]
+
+namespace dsakit::hip {
+
+DSAKIT_DEVICE int thread_id() {
+  return static_cast<int>(__builtin_amdgcn_workitem_id_x());
+}
+DSAKIT_DEVICE std::uint32_t workgroup_id() {
+  return __builtin_amdgcn_workgroup_id_x();
+}
+
+// Behind it, what any wave of the workgroup wrote to LDS before is seen by all.
+DSAKIT_DEVICE void workgroup_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+// The value of lane ^ mask.
+DSAKIT_DEVICE float wave_xor(float value, int mask) {
+  const int from = (static_cast<int>(__builtin_amdgcn_workitem_id_x()) ^ mask) & 63;
+  return __builtin_bit_cast(float,
+                            __builtin_amdgcn_ds_bpermute(from * 4, __builtin_bit_cast(int, value)));
+}
+
+// c + a * b of 16x16x16 in bf16, fp32 sums. Lane l has, of a, row l % 16 and columns 4 * (l / 16)
+// to + 3; of b, column l % 16 and rows 4 * (l / 16) to + 3; of c and the result, column l % 16 and
+// rows 4 * (l / 16) to + 3.
+DSAKIT_DEVICE f32x4 wave_mfma_16x16x16(i16x4 a, i16x4 b, f32x4 c) {
+  return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0);
+}
+
+// Whether the condition holds in any lane.
+DSAKIT_DEVICE bool wave_any(bool condition) {
+  return __builtin_amdgcn_ballot_w64(condition) != 0;
+}
+
+DSAKIT_DEVICE float exp2_of(float x) {
+  return __builtin_amdgcn_exp2f(x);
+}
+DSAKIT_DEVICE float log2_of(float x) {
+  return __builtin_amdgcn_logf(x);
+}
+
+// Part of a workgroup's LDS.
+class Lds {
+ public:
+  DSAKIT_DEVICE explicit Lds(unsigned char* bytes) : bytes_(bytes) {}
+  template <class T>
+  DSAKIT_DEVICE void store(int offset, T value) const {
+    *reinterpret_cast<T*>(bytes_ + offset) = value;
+  }
+  template <class T>
+  DSAKIT_DEVICE T load(int offset) const {
+    return *reinterpret_cast<const T*>(bytes_ + offset);
+  }
+  DSAKIT_DEVICE Lds at(int offset) const { return Lds(bytes_ + offset); }
+
+ private:
+  unsigned char* bytes_;
+};
+
+}  // namespace dsakit::hip
+
+#endif
