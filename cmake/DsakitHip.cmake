@@ -7,7 +7,8 @@
 #   in section .hip_fatbin, where tools for bundles look.
 #
 # The sources use builtins of the compiler alone: no HIP header, no device library, no ROCm is needed to build, and the
-# HIP runtime is opened when the plugin runs. Code object version 5 is read by every runtime from 5.3 on.
+# HIP runtime is opened when the plugin runs. Code object version 5: older runtimes do not read version 6, which new compilers
+# write by themselves. Multiply-adds are not fused: stored rows have the bits of the reference codec.
 # Sanitized builds leave the kernels out unless they are asked for.
 set(dsakit_hip_default ON)
 if(DSAKIT_SANITIZE)
@@ -16,7 +17,7 @@ endif()
 option(DSAKIT_HIP "Build the HIP kernels if a clang for AMD GPUs is found" ${dsakit_hip_default})
 set(DSAKIT_HIP_ARCHITECTURES gfx942 CACHE STRING "AMD GPUs to compile for: gfx90a, gfx942, gfx950")
 set(DSAKIT_HIP_MINIMUM 19)
-set(DSAKIT_HIP_FLAGS -nogpulib -nogpuinc --cuda-device-only -mcode-object-version=5 -std=c++20 -O3
+set(DSAKIT_HIP_FLAGS -nogpulib -nogpuinc --cuda-device-only -mcode-object-version=5 -std=c++20 -O3 -ffp-contract=off
     CACHE INTERNAL "How device code is compiled")
 set(DSAKIT_HIP_IMAGE_TEMPLATE ${CMAKE_CURRENT_LIST_DIR}/hip_image.S.in)
 set(DSAKIT_HAVE_HIP OFF)

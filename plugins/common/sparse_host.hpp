@@ -24,8 +24,9 @@ inline constexpr int kMaxTopk = 1 << 20;
 
 namespace host {
 
-// OK, or why no row of the manifest serves the configuration: up to `max_heads` heads and lists of
-// one kind, `ragged` or physical.
+// OK, or why no row of the manifest serves the configuration: up to `max_heads` heads, and ragged
+// lists only if `ragged`. Kernels::refused(config), if there is one, names what else is not served,
+// or answers null.
 template <class Kernels>
 dsakit_rc check_served(const sdk::Config& config, int max_heads, bool ragged, sdk::Error& error) {
   const auto refuse = [&](const char* what) {
@@ -48,8 +49,7 @@ dsakit_rc check_served(const sdk::Config& config, int max_heads, bool ragged, sd
                       kMaxTopk);
   if (Kernels::kPow2Scales && config.kv_scale != sdk::ScaleKind::pow2_fp32)
     return refuse("a kv_scale other than pow2_fp32");
-  if (config.ragged != ragged)
-    return refuse(ragged ? "an index_mode other than ragged" : "index_mode = ragged");
+  if (config.ragged && !ragged) return refuse("index_mode = ragged");
   if (config.fp8_compute) return refuse("compute = fp8");
   const auto bf16 = [](DLDataType type) { return type.code == kDLBfloat && type.bits == 16; };
   if (!bf16(config.q_dtype)) return refuse("a q_dtype other than bf16");
@@ -58,6 +58,9 @@ dsakit_rc check_served(const sdk::Config& config, int max_heads, bool ragged, sd
     if (!in(Kernels::kFeatures, feature))
       return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve feature `%s`", Kernels::kId,
                         feature.c_str());
+  if constexpr (requires { Kernels::refused(config); }) {
+    if (const char* const what = Kernels::refused(config)) return refuse(what);
+  }
   if (!config.dims.empty())
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not know dimension `%s`", Kernels::kId,
                       config.dims.front().first.c_str());

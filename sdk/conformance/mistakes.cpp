@@ -41,8 +41,9 @@ class List {
     mistakes.push_back({std::move(kind), std::move(what), std::move(make)});
   }
 
-  // What is wrong for any tensor.
-  void add_tensor(const std::string& name, HostTensor& (*tensor)(Problem&), bool is_cache) {
+  // What is wrong for any tensor; one of any length may be longer than it is used.
+  void add_tensor(const std::string& name, HostTensor& (*tensor)(Problem&), bool is_cache,
+                  bool any_length = false) {
     const auto view = [&](const char* kind, const char* what, void (*edit)(DLTensor&)) {
       add(kind, name + what, [=](Problem& p) { edit(tensor(p).view); });
     };
@@ -61,9 +62,9 @@ class List {
     view("shape", ".ndim = -1", [](DLTensor& t) { t.ndim = -1; });
     view("shape", ".ndim = 2147483647", [](DLTensor& t) { t.ndim = 2147483647; });
     axes("shape", " has a last axis of -1", [](auto& shape) { shape.back() = -1; });
-    axes("shape", " has a longer last axis", [](auto& shape) { ++shape.back(); });
+    if (!any_length) axes("shape", " has a longer last axis", [](auto& shape) { ++shape.back(); });
     axes("huge", " has a huge last axis", [](auto& shape) { shape.back() = kHuge; });
-    if (is_cache) return;
+    if (is_cache || any_length) return;
     axes("shape", " has a longer first axis", [](auto& shape) { ++shape.front(); });
     axes("huge", " has a huge first axis", [](auto& shape) { shape.front() = kHuge; });
   }
@@ -125,7 +126,9 @@ std::vector<Mistake> run_mistakes(const Problem& problem) {
   list.add("shape", "kv has another page size", [](Problem& p) { ++p.pool[0].shape[1]; });
   for (const Argument& argument : kArguments) {
     if (problem.args.*argument.field == nullptr) continue;
-    list.add_tensor(argument.name, argument.tensor, false);
+    const bool is_list =
+        argument.field == &dsakit_run_args::indices || argument.field == &dsakit_run_args::indices2;
+    list.add_tensor(argument.name, argument.tensor, false, is_list && problem.description().ragged);
     if (argument.required)
       list.add("null", std::string(argument.name) + " = null",
                [field = argument.field](Problem& p) { p.args.*field = nullptr; });

@@ -23,7 +23,7 @@ HOSTS = re.compile(r"\b(deb\.deb" r"ian\.org|archive\.ubu" r"ntu\.com|py" r"pi\.
 
 # Folders of tests/ that test no single folder of the tree, and folders that other folders' tests cover.
 CROSS_CUTTING = {"abi", "golden", "property", "layering", "install", "fuzz", "mutants", "plugins", "data", "device",
-                 "support", "cli", "conformance"}
+                 "support", "cli", "conformance", "simt"}
 
 
 def repository_files(root):

@@ -19,9 +19,16 @@ using u32x4 = std::uint32_t __attribute__((vector_size(16)));
 }  // namespace dsakit::hip
 
 #ifdef DSAKIT_SIMT_BACKEND
+#define DSAKIT_UNROLL
+#define DSAKIT_CONSTANT
 #include DSAKIT_SIMT_BACKEND
 #else
 
+// Before a loop over what must stay in registers.
+#define DSAKIT_UNROLL _Pragma("unroll")
+
+// Before a constant in global memory.
+#define DSAKIT_CONSTANT __attribute__((constant))
 #define DSAKIT_DEVICE __attribute__((device)) inline __attribute__((always_inline))
 // Before the name of a kernel, whose one parameter is a struct; workgroups have `threads` threads.
 #define DSAKIT_KERNEL(threads) \

@@ -1,0 +1,347 @@
+// Sparse MLA attention of one token, up to 64 heads and one split of its keys by a workgroup.
+//
+// A wave has sixteen heads; a block of sixteen keys is in LDS in two forms, both in bf16: rows, for
+// the scores S^T = K * Q^T, and groups of four keys side by side, for the outputs O^T = V^T * P^T.
+// In this orientation a lane has the scores of one head and four keys just as the second product
+// wants its weights, so they never leave their registers. 8-bit keys are there as the values of
+// their codes, which bf16 holds exactly; scales of groups act on scores and on weights, in fp32.
+//
+// While a block is computed the next one's rows are on their way into registers, and the list
+// entries of the block after that. Keys that are not there are a row of zeros with weight 0.
+#pragma once
+
+#include "common/hip/keys.hpp"
+#include "common/hip/results.hpp"
+
+namespace dsakit::hip {
+
+struct alignas(16) TwoSteps {  // eight values of a row: operands of two products
+  i16x4 first, second;
+};
+
+template <class Keys, bool kHasRope, int kWaves>
+class Attention {
+  static constexpr int kDims = kLatent + (kHasRope ? kRope : 0);
+  static constexpr int kThreads = kWaves * kWave;
+  // Who loads what: units of four keys and eight dimensions, and pieces of eight rope dimensions.
+  static constexpr int kChunks = kLatent / 8, kRopeChunks = kRope / 8, kQuads = kBlock / 4;
+  static constexpr int kThreadUnits = kQuads * kChunks / kThreads;
+  static constexpr int kPieces = kBlock * kRopeChunks;
+  static constexpr int kThreadPieces = kPieces < kThreads ? 1 : kPieces / kThreads;
+  static_assert(kThreadUnits * kThreads == kQuads * kChunks);
+  static constexpr int kSteps = kDims / 32, kTiles = kLatent / 16;
+  static constexpr int kScaleGroups = Keys::kGroups > 0 ? Keys::kGroups : 1;
+  // LDS, bytes. The pad spreads the rows over the banks.
+  static constexpr int kRowBytes = kDims * 2 + 16, kQuadBytes = kLatent * 8;
+  static constexpr int kValuesAt = kBlock * kRowBytes;
+  static constexpr int kScalesAt = kValuesAt + kQuads * kQuadBytes;
+  static constexpr int kAddressesAt = kScalesAt + kScaleGroups * kBlock * 4;
+
+ public:
+  static constexpr int kLdsBytes = kAddressesAt + 2 * kBlock * 8;
+
+  DSAKIT_DEVICE Attention(const AttentionArguments& arguments, Lds lds)
+      : a_(arguments), p_(arguments.call.problem), lds_(lds) {
+    const Plan& plan = arguments.plan;
+    const auto splits = static_cast<std::uint32_t>(plan.splits);
+    const auto tiles = static_cast<std::uint32_t>(plan.head_tiles);
+    const std::uint32_t group = workgroup_id() / splits;
+    split_ = static_cast<int>(workgroup_id() % splits);
+    token_ = group / tiles;
+    thread_ = thread_id();
+    column_ = thread_ % 16;
+    quad_ = thread_ % kWave / 16;
+    const int first_head =
+        (static_cast<int>(group % tiles) * kWaves + thread_ / kWave) * kWaveHeads;
+    works_ = first_head < p_.heads;
+    head_ = first_head + column_;
+    find_keys();
+  }
+
+  DSAKIT_DEVICE void run() {
+    const int blocks = (keys_ + kBlock - 1) / kBlock;
+    const auto start_of = [&](int split) {
+      return static_cast<int>(std::int64_t{blocks} * split / a_.plan.splits);
+    };
+    const int end = start_of(split_ + 1);
+    int block = start_of(split_);
+    const float kv_scale = a_.call.kv_scale == nullptr ? 1.0F : *a_.call.kv_scale;
+    score_scale_ = p_.scale * kv_scale * kLog2e;
+    if (block < end) {
+      load_queries();
+      fetch_entry(block);
+      stage_addresses(block);
+      fetch_entry(block + 1);
+      workgroup_barrier();
+      fetch(block);
+    }
+    for (; block < end; ++block) {
+      store();
+      stage_addresses(block + 1);
+      workgroup_barrier();
+      fetch_entry(block + 2);
+      if (block + 1 < end) fetch(block + 1);
+      if (works_) compute(block);
+      workgroup_barrier();
+    }
+    if (works_) write(kv_scale);
+  }
+
+ private:
+  // Where the token's list is, and how many entries of it count.
+  DSAKIT_DEVICE void find_keys() {
+    const Tensors& t = p_.tensors;
+    std::int64_t count = p_.topk;
+    if (a_.call.ragged) {
+      first_entry_ = bound(token_);
+      count = bound(token_ + 1) - first_entry_;
+    } else {
+      first_entry_ = offset_of(t, t.index_token, token_);
+      if (t.length != nullptr)
+        count =
+            t.length[token_ / static_cast<std::uint32_t>(t.tokens_per_length) * t.length_stride];
+    }
+    count = count < p_.topk ? count : p_.topk;
+    keys_ = count > 0 ? static_cast<int>(count) : 0;
+  }
+  DSAKIT_DEVICE std::int64_t bound(std::uint32_t i) const {
+    const std::int64_t at = i * a_.call.indptr_stride;
+    return a_.call.indptr64 ? static_cast<const std::int64_t*>(a_.call.indptr)[at]
+                            : static_cast<const std::int32_t*>(a_.call.indptr)[at];
+  }
+
+  DSAKIT_DEVICE void load_queries() {
+    const Tensors& t = p_.tensors;
+    const auto* const row =
+        static_cast<const std::byte*>(t.q) + offset_of(t, t.q_token, token_) + head_ * t.q_head;
+    DSAKIT_UNROLL
+    for (int step = 0; step < kSteps; ++step) {
+      queries_[step] = TwoSteps{};
+      if (head_ < p_.heads)
+        queries_[step] = *reinterpret_cast<const TwoSteps*>(row + step * 64 + quad_ * 16);
+    }
+  }
+
+  // The list entry that this thread looks up for a block; -1 for none.
+  DSAKIT_DEVICE void fetch_entry(int block) {
+    const std::int64_t key = std::int64_t{block} * kBlock + thread_;
+    entry_ = -1;
+    if (thread_ >= kBlock || key >= keys_) return;
+    const Tensors& t = p_.tensors;
+    entry_ = p_.index64 ? static_cast<const std::int64_t*>(t.indices)[first_entry_ + key]
+                        : static_cast<const std::int32_t*>(t.indices)[first_entry_ + key];
+  }
+
+  // The addresses of a block's rows, from the entries that were fetched.
+  DSAKIT_DEVICE void stage_addresses(int block) {
+    if (thread_ >= kBlock) return;
+    const Tensors& t = p_.tensors;
+    auto address = reinterpret_cast<std::uint64_t>(kNoKey);
+    if (entry_ >= 0 && entry_ < t.slots) {
+      const auto slot = static_cast<std::uint32_t>(entry_);
+      address = reinterpret_cast<std::uint64_t>(t.kv) +
+                static_cast<std::uint64_t>(slot / t.page_size * t.kv_page +
+                                           slot % t.page_size * t.kv_row);
+    }
+    lds_.store(address_at(block, thread_), address);
+  }
+  DSAKIT_DEVICE static int address_at(int block, int key) {
+    return kAddressesAt + (block % 2 * kBlock + key) * 8;
+  }
+  DSAKIT_DEVICE const std::byte* row_of(int block, int key) const {
+    return reinterpret_cast<const std::byte*>(lds_.load<std::uint64_t>(address_at(block, key)));
+  }
+
+  // Starts the loads of a block into registers.
+  DSAKIT_DEVICE void fetch(int block) {
+    DSAKIT_UNROLL
+    for (int i = 0; i < kThreadUnits; ++i) {
+      const int unit = thread_ + i * kThreads;
+      DSAKIT_UNROLL
+      for (int j = 0; j < 4; ++j)
+        raw_[i][j] = Keys::load(row_of(block, unit / kChunks * 4 + j), unit % kChunks);
+    }
+    if (kHasRope && thread_ < kPieces) {
+      DSAKIT_UNROLL
+      for (int i = 0; i < kThreadPieces; ++i) {
+        const int piece = thread_ + i * kThreads;
+        rope_[i] = Keys::load_rope(row_of(block, piece / kRopeChunks), piece % kRopeChunks);
+      }
+    }
+    if constexpr (Keys::kGroups > 0) {
+      if (thread_ < kBlock * Keys::kGroups)
+        row_scale_ = Keys::scale(row_of(block, thread_ % kBlock), thread_ / kBlock);
+    }
+  }
+
+  // Puts the block that was fetched into LDS.
+  DSAKIT_DEVICE void store() {
+    DSAKIT_UNROLL
+    for (int i = 0; i < kThreadUnits; ++i) store_unit(thread_ + i * kThreads, raw_[i]);
+    if (kHasRope && thread_ < kPieces) {
+      DSAKIT_UNROLL
+      for (int i = 0; i < kThreadPieces; ++i) {
+        const int piece = thread_ + i * kThreads;
+        lds_.store(piece / kRopeChunks * kRowBytes + kLatent * 2 + piece % kRopeChunks * 16,
+                   Keys::rope_bf16(rope_[i]));
+      }
+    }
+    if constexpr (Keys::kGroups > 0) {
+      if (thread_ < kBlock * Keys::kGroups) lds_.store(kScalesAt + thread_ * 4, row_scale_);
+    }
+  }
+  DSAKIT_DEVICE void store_unit(int unit, const typename Keys::Raw (&raw)[4]) const {
+    const int quad = unit / kChunks, chunk = unit % kChunks;
+    u32x4 rows[4];
+    DSAKIT_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      rows[j] = Keys::bf16(raw[j]);
+      lds_.store((quad * 4 + j) * kRowBytes + chunk * 16, rows[j]);
+    }
+    DSAKIT_UNROLL
+    for (int w = 0; w < 4; ++w) {  // dimensions 2w and 2w + 1 of the chunk
+      const u32x4 pairs = {low_halves(rows[0][w], rows[1][w]), low_halves(rows[2][w], rows[3][w]),
+                           high_halves(rows[0][w], rows[1][w]),
+                           high_halves(rows[2][w], rows[3][w])};
+      lds_.store(kValuesAt + quad * kQuadBytes + (chunk * 8 + w * 2) * 8, pairs);
+    }
+  }
+  DSAKIT_DEVICE static std::uint32_t low_halves(std::uint32_t a, std::uint32_t b) {
+    return (a & 0xFFFFU) | b << 16;
+  }
+  DSAKIT_DEVICE static std::uint32_t high_halves(std::uint32_t a, std::uint32_t b) {
+    return a >> 16 | (b & 0xFFFF0000U);
+  }
+
+  // Scales of this lane's four keys in a group.
+  DSAKIT_DEVICE f32x4 scales(int group) const {
+    return lds_.load<f32x4>(kScalesAt + (group * kBlock + quad_ * 4) * 4);
+  }
+
+  // Scores of steps [from, to), added to `sum`.
+  DSAKIT_DEVICE f32x4 products(int from, int to, f32x4 sum) const {
+    DSAKIT_UNROLL
+    for (int step = from; step < to; ++step) {
+      const auto key = lds_.load<TwoSteps>(column_ * kRowBytes + step * 64 + quad_ * 16);
+      sum = wave_mfma_16x16x16(key.first, queries_[step].first, sum);
+      sum = wave_mfma_16x16x16(key.second, queries_[step].second, sum);
+    }
+    return sum;
+  }
+  DSAKIT_DEVICE f32x4 scores() const {
+    if constexpr (Keys::kGroups == 0) {
+      return products(0, kSteps, f32x4{});
+    } else {
+      constexpr int kGroupSteps = kLatent / 32 / Keys::kGroups;
+      f32x4 sum = products(kLatent / 32, kSteps, f32x4{});
+      DSAKIT_UNROLL
+      for (int group = 0; group < Keys::kGroups; ++group)
+        sum += products(group * kGroupSteps, (group + 1) * kGroupSteps, f32x4{}) * scales(group);
+      return sum;
+    }
+  }
+
+  DSAKIT_DEVICE void compute(int block) {
+    f32x4 logits = scores() * score_scale_;
+    float top = largest_;
+    DSAKIT_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      const bool there = row_of(block, quad_ * 4 + r) != kNoKey;
+      seen_ |= there;
+      if (!there) logits[r] = -kInfinity;
+      top = logits[r] > top ? logits[r] : top;
+    }
+    DSAKIT_UNROLL
+    for (int mask = 16; mask < kWave; mask *= 2) {
+      const float other = wave_xor(top, mask);
+      top = other > top ? other : top;
+    }
+    const float base = top == -kInfinity ? 0.0F : top;
+    const float shrink = exp2_of(largest_ - base);
+    largest_ = top;
+    f32x4 weights;
+    sum_ *= shrink;
+    DSAKIT_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      weights[r] = exp2_of(logits[r] - base);
+      sum_ += weights[r];
+    }
+    if (wave_any(shrink != 1.0F)) {
+      DSAKIT_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile) outputs_[tile] *= shrink;
+    }
+    add_values(weights);
+  }
+
+  DSAKIT_DEVICE void add_values(const f32x4& weights) {
+    constexpr int kGroupTiles = kTiles / kScaleGroups;
+    DSAKIT_UNROLL
+    for (int group = 0; group < kScaleGroups; ++group) {
+      f32x4 scaled = weights;
+      if constexpr (Keys::kGroups > 0) scaled *= scales(group);
+      i16x4 operand;
+      DSAKIT_UNROLL
+      for (int r = 0; r < 4; ++r) operand[r] = static_cast<std::int16_t>(cuda::to_bf16(scaled[r]));
+      DSAKIT_UNROLL
+      for (int tile = group * kGroupTiles; tile < (group + 1) * kGroupTiles; ++tile) {
+        const auto values =
+            lds_.load<i16x4>(kValuesAt + quad_ * kQuadBytes + (tile * 16 + column_) * 8);
+        outputs_[tile] = wave_mfma_16x16x16(values, operand, outputs_[tile]);
+      }
+    }
+  }
+
+  DSAKIT_DEVICE void write(float kv_scale) {
+    float sum = sum_, seen = seen_ ? 1.0F : 0.0F;
+    DSAKIT_UNROLL
+    for (int mask = 16; mask < kWave; mask *= 2) {
+      sum += wave_xor(sum, mask);
+      seen += wave_xor(seen, mask);
+    }
+    if (head_ >= p_.heads) return;
+    Summary summary;
+    summary.seen = seen > 0.0F;
+    summary.largest = largest_;
+    const float base = largest_ == -kInfinity ? 0.0F : largest_;
+    if (summary.seen) summary.lse = base + log2_of(sum);
+    float factor = summary.seen ? kv_scale / sum : 0.0F;
+    if (a_.plan.splits > 1) return write_partial(summary, factor);
+    const float sink = sink_of(p_.tensors, head_);
+    factor *= sink_factor(summary.lse, sink);
+    DSAKIT_UNROLL
+    for (int tile = 0; tile < kTiles; ++tile) {
+      const f32x4 value = summary.seen ? outputs_[tile] * factor : f32x4{};
+      write_out(p_, token_, head_, tile * 16 + quad_ * 4, value);
+    }
+    if (quad_ == 0) write_summary(p_, token_, head_, summary, sink);
+  }
+
+  DSAKIT_DEVICE void write_partial(const Summary& summary, float factor) {
+    const std::int64_t row = (std::int64_t{token_} * a_.plan.splits + split_) * p_.heads + head_;
+    if (summary.seen) {
+      DSAKIT_UNROLL
+      for (int tile = 0; tile < kTiles; ++tile)
+        *reinterpret_cast<f32x4*>(a_.partial_out + row * kLatent + tile * 16 + quad_ * 4) =
+            outputs_[tile] * factor;
+    }
+    if (quad_ != 0) return;
+    a_.partial_lse[row] = summary.lse;
+    a_.partial_max[row] = summary.largest;
+  }
+
+  const AttentionArguments& a_;
+  const Problem& p_;
+  const Lds lds_;
+  std::uint32_t token_;
+  int split_, thread_, column_, quad_, head_, keys_;
+  bool works_, seen_ = false;
+  std::int64_t first_entry_, entry_ = -1;
+  float score_scale_ = 0.0F, row_scale_ = 0.0F;
+  float largest_ = -kInfinity, sum_ = 0.0F;
+  typename Keys::Raw raw_[kThreadUnits][4];
+  typename Keys::RopeRaw rope_[kThreadPieces];
+  TwoSteps queries_[kSteps];
+  f32x4 outputs_[kTiles] = {};
+};
+
+}  // namespace dsakit::hip

@@ -1,0 +1,50 @@
+// The device code of the HIP plugins: every kernel by its name, for any GPU with waves of 64 lanes
+// and MFMA. Nothing in it asks which one it is compiled for.
+#include "common/hip/attention.hpp"
+#include "common/hip/kv_rows.hpp"
+#include "common/hip/merge.hpp"
+
+namespace dsakit::hip {
+
+template <class Body, class Arguments>
+DSAKIT_DEVICE void attend(const Arguments& arguments, unsigned char* lds) {
+  Body(arguments, Lds(lds)).run();
+}
+
+using TensorKeys = TensorScaledKeys<Fp8::e4m3fn>;
+using FnuzKeys = TensorScaledKeys<Fp8::e4m3fnuz>;
+using TensorRows = TensorScaledRows<Fp8::e4m3fn>;
+using FnuzRows = TensorScaledRows<Fp8::e4m3fnuz>;
+
+}  // namespace dsakit::hip
+
+#define DSAKIT_ATTENTION(kind, keys, rope, has_rope, waves)                                \
+  DSAKIT_KERNEL(waves * 64)                                                                \
+  dsakit_attention_##kind##_##rope##_w##waves(dsakit::hip::AttentionArguments arguments) { \
+    using Body = dsakit::hip::Attention<dsakit::hip::keys, has_rope, waves>;               \
+    DSAKIT_LDS(Body::kLdsBytes, lds);                                                      \
+    dsakit::hip::attend<Body>(arguments, lds);                                             \
+  }
+#define DSAKIT_ROWS(kind, rows)                                                     \
+  DSAKIT_KERNEL(64) dsakit_kv_append_##kind(dsakit::hip::RowArguments arguments) {  \
+    dsakit::hip::move_row<dsakit::hip::rows, true>(arguments);                      \
+  }                                                                                 \
+  DSAKIT_KERNEL(64) dsakit_kv_dequant_##kind(dsakit::hip::RowArguments arguments) { \
+    dsakit::hip::move_row<dsakit::hip::rows, false>(arguments);                     \
+  }
+#define DSAKIT_KIND(kind, keys, rows)          \
+  DSAKIT_ATTENTION(kind, keys, rope, true, 1)  \
+  DSAKIT_ATTENTION(kind, keys, rope, true, 4)  \
+  DSAKIT_ATTENTION(kind, keys, nope, false, 1) \
+  DSAKIT_ATTENTION(kind, keys, nope, false, 4) \
+  DSAKIT_ROWS(kind, rows)
+// Kinds of caches, with the classes of their keys and of their rows.
+#define DSAKIT_KINDS(kind_of)                                                           \
+  kind_of(bf16, Bf16Keys, Bf16Rows) kind_of(fp8_g128, GroupScaledKeys, GroupScaledRows) \
+      kind_of(fp8_pt, TensorKeys, TensorRows) kind_of(fp8_pt_fnuz, FnuzKeys, FnuzRows)
+
+DSAKIT_KINDS(DSAKIT_KIND)
+
+DSAKIT_KERNEL(64) dsakit_merge(dsakit::hip::MergeArguments arguments) {
+  dsakit::hip::merge_partials(arguments);
+}

@@ -1,0 +1,42 @@
+// The kernels of common/hip on one device: found once for a configuration, launched for each call.
+//
+// Functions answer a hipError_t. An object is immutable once loaded; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/hip/runtime.hpp"
+#include "common/hip/sparse_call.hpp"
+#include "sdk/config.hpp"
+#include "sdk/run_view.hpp"
+
+namespace dsakit::hip {
+
+// The device code that this build embeds.
+const Bundle& sparse_bundle();
+
+// The call that a checked view describes; lse conventions and rope come from the configuration.
+Call make_call(const sdk::Config& config, const sdk::RunView& view);
+
+class SparseLaunch {
+ public:
+  // Finds the kernels for a configuration on its device, which is current. May allocate and
+  // synchronise.
+  int load(const sdk::Config& config);
+
+  // Device memory for any call of the configuration, 256-byte aligned.
+  std::uint64_t workspace_bytes() const;
+
+  // Enqueues attention. Allocates nothing and waits for nothing.
+  int run(const Call& call, void* workspace, void* stream) const;
+
+  // Enqueues rows -> pool (append) or pool -> rows. `scale`: of the tensor, on the device, or null.
+  int move_rows(const KvRows& rows, const float* scale, bool append, void* stream) const;
+
+ private:
+  int heads_ = 0, compute_units_ = 0;
+  Function attention_ = nullptr, merge_ = nullptr, append_ = nullptr, dequant_ = nullptr;
+};
+
+}  // namespace dsakit::hip

@@ -1,0 +1,21 @@
+// The kernels that the emulated HIP runtime can launch, by the names that they have in a bundle.
+// Any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace dsakit::simt {
+
+struct EmulatedKernel {
+  std::string_view name;
+  std::size_t argument_bytes;  // of its one parameter
+  unsigned threads;            // of a workgroup
+  // Runs all workgroups and returns. `arguments`: argument_bytes, aligned to 16.
+  void (*run)(unsigned workgroups, unsigned dynamic_lds_bytes, const void* arguments);
+};
+
+std::span<const EmulatedKernel> emulated_kernels();
+
+}  // namespace dsakit::simt

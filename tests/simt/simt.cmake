@@ -1,0 +1,31 @@
+# Kernels for AMD GPUs on a CPU: an emulator of waves, the kernels of the HIP plugins compiled for it from their own
+# source, and a HIP runtime over it, by which the conformance kit judges the plugin files as they are.
+add_library(dsakit_simt STATIC simt/emulator.cpp simt/fiber.cpp simt/lds_shadow.cpp simt/kernels.cpp)
+target_include_directories(dsakit_simt PUBLIC ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/plugins)
+target_link_libraries(dsakit_simt PRIVATE dsakit_flags PUBLIC dsakit_abi fmt::fmt)
+target_compile_options(dsakit_simt PRIVATE -O2 -ffp-contract=off)
+set_target_properties(dsakit_simt PROPERTIES UNITY_BUILD OFF)
+
+dsakit_test(simt DEPS dsakit_simt dsakit_kvcache)
+dsakit_busy_test(simt_test)
+set_target_properties(simt_test PROPERTIES UNITY_BUILD OFF)
+
+if("gfx942" IN_LIST DSAKIT_HIP_TARGETS)
+  add_library(emulated_amdhip64 SHARED simt/emulated_hip.cpp simt/own_memory.cpp)
+  set_target_properties(emulated_amdhip64 PROPERTIES CXX_VISIBILITY_PRESET default UNITY_BUILD OFF
+    OUTPUT_NAME amdhip64 SOVERSION 6 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/simt)
+  target_compile_definitions(emulated_amdhip64 PRIVATE EMULATED_ARCH="gfx942")
+  target_compile_options(emulated_amdhip64 PRIVATE -O2)
+  target_link_options(emulated_amdhip64 PRIVATE LINKER:-Bsymbolic)
+  target_link_libraries(emulated_amdhip64 PRIVATE dsakit_flags dsakit_simt Threads::Threads)
+
+  # usage: emulated_conformance(<plugin> <row>)      one row of a plugin, judged in the emulator
+  function(emulated_conformance id row)
+    add_test(NAME emulated.${id}.${row} COMMAND dsakit_program conform $<TARGET_FILE:dsakit_plugin_${id}> --row ${row})
+    set_tests_properties(emulated.${id}.${row} PROPERTIES COST 30 LABELS conformance
+      ENVIRONMENT LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/simt)
+  endfunction()
+  emulated_conformance(tilelang gfx942-fp8)
+  emulated_conformance(tilelang gfx942-fp8-groups)
+  emulated_conformance(aiter gfx942-bf16)
+endif()
