@@ -3,7 +3,8 @@
 //
 //   flashmla_sparse_bench | flashmla_kv_bench [--calls N] [--case h,T,s_kv[,topk[,mode]]]...
 //   mode: shared (one pool of s_kv rows, default), disjoint (each token has its own s_kv rows),
-//         overlap (85 % of a list is also in the next token's)
+//         overlap (85 % of a list is also in the next token's), padded (rows and queries 16 bytes
+//         further apart), lengths (topk_length evenly spread over 0 ... topk)
 //
 // Before every call: new indices, queries and (once a case) keys; then L2 is flushed by an 8-GB
 // memset and a read of 512 MB, so that no dirty line is left. A call's time is the span from its
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -203,7 +205,8 @@ struct Bench {
     l.topk = topk;
     l.d_qk = d_qk;
     l.rows = kRows;
-    l.kv_row = l.row_bytes();
+    const int gap = mode == "padded" ? 16 : 0;
+    l.kv_row = l.row_bytes() + gap;
     l.page_size = kRows == Rows::kBf16 ? 1 : 64;
     l.kv_page = l.page_size * l.kv_row;
     l.slots = static_cast<uint32_t>(s_kv);
@@ -216,11 +219,13 @@ struct Bench {
     int* indices = nullptr;
     __nv_bfloat16 *q = nullptr, *out = nullptr;
     float *lse = nullptr, *sink = nullptr;
+    int* lengths = nullptr;
     const size_t rows = static_cast<size_t>(tokens) * heads;
     const size_t workspace_bytes = sp::workspace_bytes(heads, max_ctas);
     DSAKIT_CHECK(cudaMalloc(&kv, static_cast<size_t>(l.kv_row) * l.slots));
     DSAKIT_CHECK(cudaMalloc(&indices, static_cast<size_t>(tokens) * topk * 4));
-    DSAKIT_CHECK(cudaMalloc(&q, rows * d_qk * 2));
+    const int q_head = d_qk + gap / 2;
+    DSAKIT_CHECK(cudaMalloc(&q, rows * q_head * 2));
     DSAKIT_CHECK(cudaMalloc(&out, rows * 1024));
     DSAKIT_CHECK(cudaMalloc(&lse, rows * 4));
     DSAKIT_CHECK(cudaMalloc(&sink, size_t{4} * 128));
@@ -230,8 +235,8 @@ struct Bench {
     Problem p;
     Tensors& t = p.tensors;
     t.q = q;
-    t.q_token.inner = heads * d_qk * 2;
-    t.q_head = d_qk * 2;
+    t.q_token.inner = heads * q_head * 2;
+    t.q_head = q_head * 2;
     t.kv = kv;
     t.kv_page = l.kv_page;
     t.kv_row = l.kv_row;
@@ -253,12 +258,21 @@ struct Bench {
     p.rope = d_qk == 576;
     p.lse_empty = INFINITY;
     p.scale = 1.0f / std::sqrt(static_cast<float>(d_qk));
+    if (mode == "lengths") {
+      std::vector<int> host(static_cast<size_t>(tokens));
+      for (int i = 0; i < tokens; ++i)
+        host[i] = static_cast<int>(int64_t{i} * topk / std::max(tokens - 1, 1));
+      std::shuffle(host.begin(), host.end(), std::mt19937(1));
+      DSAKIT_CHECK(cudaMalloc(&lengths, host.size() * 4));
+      DSAKIT_CHECK(cudaMemcpy(lengths, host.data(), host.size() * 4, cudaMemcpyHostToDevice));
+      t.length = lengths;
+    }
     const Plan plan = sp::make_plan(tokens, heads, topk, max_ctas);
     const unsigned entries = static_cast<unsigned>(tokens) * static_cast<unsigned>(topk);
     const auto call = [&](int i) {
       fill_indices<<<(entries + 255) / 256, 256>>>(indices, l, 100 + i, topk, 0.0f, false);
-      fill_q<<<static_cast<unsigned>(rows), 128>>>(q, tokens, heads, d_qk, int64_t{heads} * d_qk,
-                                                   d_qk, 7 + i, Data::kNormal);
+      fill_q<<<static_cast<unsigned>(rows), 128>>>(q, tokens, heads, d_qk, int64_t{heads} * q_head,
+                                                   q_head, 7 + i, Data::kNormal);
       flush_l2(i);
       DSAKIT_CHECK(sp::launch(p, plan, workspace, nullptr));
     };
@@ -270,15 +284,16 @@ struct Bench {
         [&] {
           for (int i = 0; i < calls; ++i) call(i);
         },
-        calls, plan.merge ? 2 : 1);
+        calls, plan.merge || (lengths != nullptr && tokens > 1) ? 2 : 1);
     char name[96];
     std::snprintf(name, sizeof name, "h%-3d T%-4d s_kv %-6d topk %d %s g%d%s", heads, tokens, s_kv,
                   topk, mode.c_str(), plan.groups, plan.merge ? "m" : "");
     report(name, times, 2.0 * heads * topk * (d_qk + 512) * tokens,
            static_cast<double>(tokens) * topk * l.kv_row + rows * 2176.0);
-    for (void* pointer : {static_cast<void*>(kv), static_cast<void*>(indices),
-                          static_cast<void*>(q), static_cast<void*>(out), static_cast<void*>(lse),
-                          static_cast<void*>(workspace), static_cast<void*>(sink)}) {
+    for (void* pointer :
+         {static_cast<void*>(kv), static_cast<void*>(indices), static_cast<void*>(q),
+          static_cast<void*>(out), static_cast<void*>(lse), static_cast<void*>(workspace),
+          static_cast<void*>(sink), static_cast<void*>(lengths)}) {
       cudaFree(pointer);
     }
   }

@@ -7,9 +7,9 @@
 // head tiles, neighbouring CTAs have the same range, so that L2 serves the second read of a row.
 // Warps 8-11 gather 64 rows a block into one of two stages with 16-byte asynchronous copies,
 // zeroing the rows of invalid keys. Warps 0-3 and 4-7 are two consumer warpgroups. Each computes
-// the scores of every other block, those in its own stage, and shares the weights through the
-// stage's rope tile, which nobody needs by then; each accumulates its own half of the 512 output
-// columns over all blocks. So one warpgroup's softmax runs under the other's matrix products.
+// the scores of every other block, those in its own stage, and shares the weights through
+// a tile of shared memory; each accumulates its own half of the 512 output columns over all
+// blocks. So one warpgroup's softmax runs under the other's matrix products.
 //
 // Invariants: blocks are numbered through a CTA's life; block g is in stage g & 1, its scores are
 // warpgroup g & 1's, and the n-th use of a barrier has parity n & 1. Both warpgroups take blocks in
@@ -24,21 +24,14 @@ namespace dsakit::sparse {
 
 // ---- 1 scores and softmax ----
 
-// Keeps the compiler from carrying over what it knows about x.
-__device__ __forceinline__ void forget(int& x) {
-  asm volatile("" : "+r"(x));
-}
-
-// What the host knows of all ranges. Code is fetched cold, so that short ranges have a kernel of
-// their own: at most two blocks of a longer token each. Long ones fetch code ahead of its use.
-enum class Kind { kShort, kAny, kLong };
-
 // One consumer warpgroup of a CTA.
 template <class S, Kind kKind>
 struct Consumer {
   static constexpr int kScoreRegs = kBlock / 2, kParts = kBlock / 16;
   static constexpr uint32_t kWarming = ~0u;
   static constexpr bool kWarm = kKind == Kind::kLong;
+  static constexpr bool kRopeFirst = S::kRope && kKind != Kind::kShort;
+  using Walking = Units<S, kKind == Kind::kByLength>;
   const KernelArgs& args;
   const Shared<S> shared;
   const int group;       // 0 or 1: also its stage, and its half of the columns
@@ -54,7 +47,8 @@ struct Consumer {
         warp((threadIdx.x >> 5) & 3),
         lane(threadIdx.x & 31) {}
 
-  // Starts scores = Q * K^T of a block of this group with the group's own half of the tiles.
+  // Starts scores = Q * K^T of a block of this group with the group's own half of the tiles and the
+  // rope tile.
   __device__ __forceinline__ void start_scores(float (&s)[kScoreRegs], uint32_t block) const {
     // Addresses through one lane: then the compiler knows that they are uniform, and the
     // descriptors of the steps cost one scalar addition each.
@@ -65,10 +59,11 @@ struct Consumer {
     ptx::fence_proxy_async(ptx::space_shared);
     wgmma_fence();
     multiply_tiles<4, true>(s, q + own, k + own);
+    if constexpr (kRopeFirst) multiply_tiles<1, false>(s, q + 8 * S::kTile, k + 8 * S::kTile);
     wgmma_commit();
   }
 
-  // The same with the other half and the rope tile.
+  // The same with the other half.
   __device__ __forceinline__ void add_scores(float (&s)[kScoreRegs], uint32_t block) const {
     const uint32_t q = uniform(smem_address(shared.q()));
     const uint32_t k = uniform(smem_address(shared.stage(group)));
@@ -77,7 +72,9 @@ struct Consumer {
     ptx::fence_proxy_async(ptx::space_shared);
     wgmma_fence();
     multiply_tiles<4, false>(s, q + other, k + other);
-    if constexpr (S::kRope) multiply_tiles<1, false>(s, q + 8 * S::kTile, k + 8 * S::kTile);
+    if constexpr (S::kRope && !kRopeFirst) {
+      multiply_tiles<1, false>(s, q + 8 * S::kTile, k + 8 * S::kTile);
+    }
     wgmma_commit();
   }
 
@@ -103,16 +100,22 @@ struct Consumer {
     return wgmma_descriptor(uniform(at), S::kTile, 1024, Swizzle::k128);
   }
 
-  // Starts O += P * V with the other group's block, whose weights are in its stage; a commit group
-  // for each 16 rows.
+  // Where a block's weights are. A place for both groups does, since each group's products with the
+  // other's weights come before it stores its own. In short ranges the rope tile of the stage is
+  // free, and no group waits for its products.
+  __device__ __forceinline__ uint8_t* weight_tile(int stage) const {
+    return kKind == Kind::kShort ? shared.stage(stage) + 8 * S::kTile : shared.weight();
+  }
+
+  // Starts O += P * V with the other group's block; a commit group for each 16 rows.
   __device__ __forceinline__ void start_other(float (&o)[128]) const {
     const int stage = group ^ 1;
     const uint64_t v = values(stage);
-    const uint64_t p = wgmma_descriptor(uniform(smem_address(shared.stage(stage)) + 8 * S::kTile),
-                                        16, 1024, Swizzle::k128);
+    const uint64_t p =
+        wgmma_descriptor(uniform(smem_address(weight_tile(stage))), 16, 1024, Swizzle::k128);
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < kBlock / 16; ++i) {
+    for (int i = 0; i < kParts; ++i) {
       wgmma_ss_tn(o, p + 2 * i, v + i * (2048 >> 4));
       wgmma_commit();
     }
@@ -133,9 +136,12 @@ struct Consumer {
 #pragma unroll
     for (int i = 4; i < kScoreRegs; ++i) top[i & 3] = fmaxf(top[i & 3], s[i]);
     float a = fmaxf(top[0], top[1]), b = fmaxf(top[2], top[3]);
-    quad_max(a, b);
-    factor[0] = rows[0].admit(a * scale);
-    factor[1] = rows[1].admit(b * scale);
+    factor[0] = factor[1] = 1.0f;
+    if (__any_sync(~0u, rows[0].exceeded(a * scale) || rows[1].exceeded(b * scale))) {
+      quad_max(a, b);
+      factor[0] = rows[0].admit(a * scale);
+      factor[1] = rows[1].admit(b * scale);
+    }
     if ((lane & 3) == 0) {
       float* base = shared.row_base(group) + warp * 16 + (lane >> 2);
       base[0] = rows[0].base;
@@ -148,12 +154,13 @@ struct Consumer {
   // time: the products of some run while the weights of the next are computed. Every lane arrives,
   // for what every lane wrote.
   __device__ __forceinline__ void weigh_and_start(float (&s)[kScoreRegs], float scale,
-                                                  float (&o)[128]) {
+                                                  float (&o)[128], bool pending) {
     const float offset[2] = {rows[0].offset(), rows[1].offset()};
 #pragma unroll
     for (int i = 0; i < kParts; ++i) {
       uint32_t p[4];
       weigh_part(s, i, scale, offset, p);
+      release_before(i, pending);
       store_part(i, p);
       start_own(o, p, i);
     }
@@ -177,7 +184,7 @@ struct Consumer {
   // with the maxima.
   __device__ __forceinline__ void store_part(int part, const uint32_t (&p)[4]) const {
     const int row = warp * 16 + (lane & 15), chunk = 2 * part + (lane >> 4);
-    const uint32_t at = smem_address(shared.stage(group)) + 8 * S::kTile + row * 128;
+    const uint32_t at = smem_address(weight_tile(group)) + row * 128;
     store_matrices(at + ((chunk ^ (row & 7)) << 4), p[0], p[1], p[2], p[3]);
   }
 
@@ -348,6 +355,7 @@ struct Consumer {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       rows[r].sum = quad_sum(rows[r].sum);
+      rows[r].top = quad_max(rows[r].top);
       if ((lane & 3) == 0) mine[8 * r] = make_float2(rows[r].sum, rows[r].top);
     }
     arrive(shared.summed());
@@ -380,6 +388,23 @@ struct Consumer {
     }
     __syncwarp();
     if (lane == 0) arrive(shared.empty(stage, stage == group, kQuarter));
+  }
+  // Before part `part` of the weights is stored: the products with the other group's, if any, have
+  // read it, since three groups of products have been started after those.
+  __device__ __forceinline__ void release_before(int part, bool pending) const {
+    wgmma_wait<kParts - 1>();
+    if (part == kParts - 1) {
+      if (pending) arrive(shared.empty(group ^ 1, false, part));
+      return;
+    }
+    __syncwarp();
+    if (pending && lane == 0) arrive(shared.empty(group ^ 1, false, part));
+  }
+  __device__ __forceinline__ void release_rope() const {
+    if constexpr (kRopeFirst) {
+      __syncwarp();
+      if (lane == 0) arrive(shared.rope_empty(group));
+    }
   }
   __device__ __forceinline__ void finish(float (&o)[128], int stage) const {
     release<0>(stage);
@@ -439,10 +464,10 @@ struct Consumer {
   __device__ __forceinline__ void weigh(float (&s)[kScoreRegs], float (&o)[128], bool pending) {
     float factor[2];
     wgmma_pin(s);
+    release_rope();
     const float scale = admit(s, group, factor);
     rescale(o, factor);
-    weigh_and_start(s, scale, o);
-    if (pending) release<kParts>(group ^ 1);
+    weigh_and_start(s, scale, o, pending);
     release<0>(group);
     wgmma_pin(o);
   }
@@ -453,6 +478,7 @@ struct Consumer {
     float factor[2];
     uint32_t p[kParts][4];
     wgmma_pin(s);
+    release_rope();
     const float scale = admit(s, group, factor);
     const float offset[2] = {rows[0].offset(), rows[1].offset()};
 #pragma unroll
@@ -537,10 +563,11 @@ struct Consumer {
   // A warming trip computes and writes nothing: it fetches the code of the results, cold after
   // other kernels, while the first keys are on their way.
   __device__ void run() {
-    int token = first_token(args, range_of(args));
+    const Walking walking{args, shared};
+    int token = walking.start(false);
 #pragma unroll 1
     while (true) {
-      const Share share = share_of(args, range_of(args), token);
+      const Share share = walking.share(token);
       const bool more = share.first < share.last;
       const int count = more ? count_of(share, keys_of(args, token)) : 0;
       const bool first = units == 0 && step != kWarming && (!more || count > 0);
@@ -551,7 +578,7 @@ struct Consumer {
       if (!more) return;
       if (kWarm) step = first ? kWarming : step == kWarming ? 0 : step;
       attend_and_write(token, count);
-      if (!kWarm || step != kWarming) ++token;
+      if (!kWarm || step != kWarming) walking.next(token);
     }
   }
 
@@ -574,7 +601,7 @@ struct Consumer {
       step += count;
     }
     forget(token);
-    const Share share = share_of(args, range_of(args), token);
+    const Share share = Walking{args, shared}.share(token);
     if (kKind != Kind::kShort && share.whole) {
       write_final(o, token);
     } else {
@@ -584,6 +611,10 @@ struct Consumer {
 };
 
 // ---- 4 kernel ----
+
+// Of a consumer's thread; a producer's gets what is left of 504. By lengths it needs more.
+template <Kind kKind>
+inline constexpr int kRegisters = kKind == Kind::kByLength ? 208 : 216;
 
 template <class S, Kind kKind>
 __global__ void __launch_bounds__(S::kThreads, 1)
@@ -598,6 +629,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
         ptx::mbarrier_init(shared.empty(i, k & 1, k >> 1), (k >> 1) == 3 ? 128 : 4);
       }
       ptx::mbarrier_init(shared.weights(i), 128);
+      ptx::mbarrier_init(shared.rope_empty(i), 4);
     }
     ptx::mbarrier_init(shared.q_full(), 128);
     ptx::mbarrier_init(shared.q_empty(), 8);
@@ -609,11 +641,11 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   // In this order ptxas puts the producer's code first, next to the kernel's entry. It is fetched
   // cold and all else waits for it: the other way round a call takes 1.5 us more.
   if (threadIdx.x < 256) {
-    raise_registers<216>();
+    raise_registers<kRegisters<kKind>>();
     Consumer<S, kKind>(args, shared).run();
   } else {
-    drop_registers<72>();
-    Producer<S>(args, shared, tile_of(args)).run(range_of(args));
+    drop_registers<504 - 2 * kRegisters<kKind>>();
+    Producer<S, kKind>(args, shared, tile_of(args)).run();
   }
 }
 

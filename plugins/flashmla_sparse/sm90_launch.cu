@@ -18,7 +18,8 @@ using Kernel = void (*)(KernelArgs);
 
 template <class S>
 constexpr Kernel kKernels[] = {attention_kernel<S, Kind::kShort>, attention_kernel<S, Kind::kAny>,
-                               attention_kernel<S, Kind::kLong>};
+                               attention_kernel<S, Kind::kLong>,
+                               attention_kernel<S, Kind::kByLength>};
 
 template <class S>
 cudaError_t enable() {
@@ -30,7 +31,9 @@ cudaError_t enable() {
   return cudaSuccess;
 }
 
-Kind kind_of(const Plan& plan) {
+Kind kind_of(const KernelArgs& args) {
+  if (args.cuts) return Kind::kByLength;
+  const Plan& plan = args.plan;
   const int shortest = plan.share * plan.grain;
   if (shortest >= kWarmBlocks) return Kind::kLong;
   const int longest = (plan.share + (plan.longer > 0 ? 1 : 0)) * plan.grain;
@@ -44,7 +47,7 @@ cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
   config.blockDim = dim3(S::kThreads);
   config.dynamicSmemBytes = S::kBytes;
   config.stream = stream;
-  return cudaLaunchKernelEx(&config, kKernels<S>[static_cast<int>(kind_of(args.plan))], args);
+  return cudaLaunchKernelEx(&config, kKernels<S>[static_cast<int>(kind_of(args))], args);
 }
 
 }  // namespace
@@ -73,11 +76,15 @@ int device_ctas(int sm_count, int* error) {
 
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream) {
   if (problem.tokens == 0) return cudaSuccess;
-  const KernelArgs args = make_args(problem, plan, workspace);
+  KernelArgs args = make_args(problem, plan, workspace);
+  // Short ranges are even enough.
+  if (problem.tensors.length && problem.tokens > 1 && kind_of(args) != Kind::kShort) {
+    cut_by_lengths(args, workspace);
+  }
   const auto on = static_cast<cudaStream_t>(stream);
   const cudaError_t status =
       problem.rope ? start<Shape<true>>(args, on) : start<Shape<false>>(args, on);
-  if (status != cudaSuccess || !plan.merge) return status;
+  if (status != cudaSuccess || !args.plan.merge) return status;
   return start_merge(args, on, true);
 }
 

@@ -27,9 +27,16 @@ __device__ __forceinline__ void copy_q(const KernelArgs& args, const Shared<S>& 
   }
 }
 
+// Keeps the compiler from carrying over what it knows about x.
+__device__ __forceinline__ void forget(int& x) {
+  asm volatile("" : "+r"(x));
+}
+
 // Gathers blocks with 128 threads: 8 lanes a row, 16 rows a pass.
-template <class S>
+template <class S, Kind kKind>
 struct Producer {
+  static constexpr bool kByLength = kKind == Kind::kByLength;
+  static constexpr bool kRopeFirst = S::kRope && kKind != Kind::kShort;
   static constexpr int kPasses = kBlock / 16;
   const KernelArgs& args;
   const Shared<S> shared;
@@ -89,10 +96,18 @@ struct Producer {
     for (int k = 0; k < kPasses; ++k) rows[k] = row_pointer(slots[k]) + lane * 16;
     const uint32_t to = smem_address(shared.stage(stage)) + row * 128 + ((lane ^ (row & 7)) << 4);
     const uint32_t parity = ((step / kStages) & 1) ^ 1;
-    const int own = 4 * stage, other = 4 - own;  // first tiles of the halves
+    int own = 4 * stage, other = 4 - own;  // first tiles of the halves
+    if constexpr (kRopeFirst) {
+      wait(shared.rope_empty(stage), parity);
+#pragma unroll
+      for (int k = 0; k < kPasses; ++k) {
+        copy_tiles<1>(rows[k] + 8 * 128, to + k * 2048 + 8 * S::kTile, slots[k] >= 0);
+      }
+    }
 #pragma unroll
     for (int k = 0; k < kPasses; ++k) {
       wait(shared.empty(stage, true, k), parity);
+      if constexpr (kByLength) forget(own);
       copy_tiles<4>(rows[k] + own * 128, to + k * 2048 + own * S::kTile, slots[k] >= 0);
     }
     publish_mask(slots, stage);
@@ -100,12 +115,14 @@ struct Producer {
 #pragma unroll
     for (int k = 0; k < kPasses; ++k) {
       wait(shared.empty(stage, false, k), parity);
+      if constexpr (kByLength) forget(other);
       copy_tiles<4>(rows[k] + other * 128, to + k * 2048 + other * S::kTile, slots[k] >= 0);
     }
-    // The weights there are read in columns, so that they go only with the last quarter.
+    if constexpr (S::kRope && !kRopeFirst) {
 #pragma unroll
-    for (int k = 0; S::kRope && k < kPasses; ++k) {
-      copy_tiles<1>(rows[k] + 8 * 128, to + k * 2048 + 8 * S::kTile, slots[k] >= 0);
+      for (int k = 0; k < kPasses; ++k) {
+        copy_tiles<1>(rows[k] + 8 * 128, to + k * 2048 + 8 * S::kTile, slots[k] >= 0);
+      }
     }
     arrive_after_copies(shared.full(stage, false));
     ++step;
@@ -130,13 +147,15 @@ struct Producer {
     if ((threadIdx.x & 31) == 0) arrive(shared.full(stage, true));
   }
 
-  // The consumers fetch the first unit's Q. For later units a block comes before Q, whose place may
-  // still be in use.
-  __device__ void run(int range) {
+  // Of two CTAs with the same keys, the second takes each pair of blocks in the other order, so
+  // that each reads half of its rows when the other has brought them into L2. The consumers fetch
+  // the first unit's Q. For later units a block comes before Q, whose place may still be in use.
+  __device__ void run() {
     const Tensors& tensors = args.problem.tensors;
+    const Units<S, kByLength> walking{args, shared};
 #pragma unroll 1
-    for (int token = first_token(args, range);; ++token) {
-      const Share share = share_of(args, range, token);
+    for (int token = walking.start(threadIdx.x < 288);; walking.next(token)) {
+      const Share share = walking.share(token);
       const bool more = share.first < share.last;
       const int keys = more ? keys_of(args, token) : 0, count = count_of(share, keys);
       if (more && count == 0) continue;
@@ -153,7 +172,8 @@ struct Producer {
       if (!more) return;
 #pragma unroll 1
       for (int i = 0; i < count; ++i) {
-        issue(entries, (i & 1) * 16);
+        const int swap = (i | 1) < count ? tile : 0;
+        issue(entries, ((i & 1) ^ swap) * 16);
         if (i == 0 && units > 0) {
           wait(shared.q_empty(), (units & 1) ^ 1);
           copy_q<S, 128>(args, shared, tile, token, threadIdx.x - 256);

@@ -10,20 +10,27 @@ namespace dsakit::sparse {
 
 using namespace dsakit::cuda;
 
+// What the host knows of all ranges. Code is fetched cold, so that short ranges have a kernel of
+// their own: at most two blocks of a longer token each. Long ones fetch code ahead of its use.
+// kByLength: ranges are cut by the lengths.
+enum class Kind { kShort, kAny, kLong, kByLength };
+
 template <bool kRope_>
 struct Shape {
   static constexpr bool kRope = kRope_;
   static constexpr int kThreads = 384;
-  static constexpr int kTile = kBlock * 128;     // 64 dims of a block, or its weights
+  static constexpr int kTile = kBlock * 128;     // 64 dims of a block
   static constexpr int kChunks = kRope ? 9 : 8;  // tiles of a row
-  static constexpr int kStage = 9 * kTile;       // the last one holds the weights
-  static constexpr int kQ = kChunks * kTile;     // 64 heads
+  static constexpr int kStage = 9 * kTile;
+  static constexpr int kQ = kChunks * kTile;  // 64 heads
   static constexpr int kRingOffset = kQ;
-  static constexpr int kBaseOffset = kRingOffset + kStages * kStage;  // float [stage][64]
+  static constexpr int kWeightOffset = kRingOffset + kStages * kStage;
+  static constexpr int kBaseOffset = kWeightOffset + kTile;       // float [stage][64]
   static constexpr int kSumOffset = kBaseOffset + kStages * 256;  // float2 [unit & 1][group][64]
   static constexpr int kMaskOffset = kSumOffset + 4 * 512;
   static constexpr int kBarrierOffset = kMaskOffset + 16 * kStages;
-  static constexpr int kBytes = kBarrierOffset + 8 * (11 * kStages + 3);
+  static constexpr int kWalkOffset = kBarrierOffset + 8 * (12 * kStages + 3);  // Walk [warp]
+  static constexpr int kBytes = kWalkOffset + kThreads / 32 * static_cast<int>(sizeof(Walk));
   static_assert(kBytes <= 232448 && kBlock == 64 && kStages == 2);
 };
 
@@ -32,6 +39,7 @@ struct Shared {
   uint8_t* base;
   __device__ uint8_t* q() const { return base; }
   __device__ uint8_t* stage(int i) const { return base + S::kRingOffset + i * S::kStage; }
+  __device__ uint8_t* weight() const { return base + S::kWeightOffset; }
   __device__ float* row_base(int stage) const {
     return reinterpret_cast<float*>(base + S::kBaseOffset) + stage * 64;
   }
@@ -42,6 +50,9 @@ struct Shared {
   __device__ uint64_t* barrier(int i) const {
     return reinterpret_cast<uint64_t*>(base + S::kBarrierOffset) + i;
   }
+  __device__ Walk& walk() const {  // of this warp
+    return reinterpret_cast<Walk*>(base + S::kWalkOffset)[threadIdx.x >> 5];
+  }
   // A half of a stage has the tiles of one warpgroup's columns; `own` is the half of the group that
   // owns the stage. It fills as a whole and empties by quarters of 16 rows.
   __device__ uint64_t* full(int stage, bool own) const { return barrier(2 * stage + own); }
@@ -49,9 +60,44 @@ struct Shared {
     return barrier(2 * kStages + (2 * stage + own) * 4 + quarter);
   }
   __device__ uint64_t* weights(int stage) const { return barrier(10 * kStages + stage); }
-  __device__ uint64_t* q_full() const { return barrier(11 * kStages); }
-  __device__ uint64_t* q_empty() const { return barrier(11 * kStages + 1); }
-  __device__ uint64_t* summed() const { return barrier(11 * kStages + 2); }
+  __device__ uint64_t* rope_empty(int stage) const { return barrier(11 * kStages + stage); }
+  __device__ uint64_t* q_full() const { return barrier(12 * kStages); }
+  __device__ uint64_t* q_empty() const { return barrier(12 * kStages + 1); }
+  __device__ uint64_t* summed() const { return barrier(12 * kStages + 2); }
+};
+
+// The units of a CTA's range, token by token. Where ranges are cut by lengths each warp keeps its
+// place in shared memory; all its lanes call each function together.
+template <class S, bool kByLength>
+struct Units {
+  const KernelArgs& args;
+  const Shared<S>& shared;
+
+  // The range's first token. One warp of all writes what the merge kernel has to know.
+  __device__ __forceinline__ int start(bool writes) const {
+    const int range = range_of(args);
+    if constexpr (!kByLength) return first_token(args, range);
+    Walk walk;
+    const Cut cut = open_range(args, range, walk);
+    if ((threadIdx.x & 31) == 0) {
+      shared.walk() = walk;
+      if (writes && tile_of(args) == 0) args.cuts[range] = cut;
+    }
+    __syncwarp();
+    return cut.token;
+  }
+  __device__ __forceinline__ Share share(int token) const {
+    if constexpr (!kByLength) return share_of(args, range_of(args), token);
+    return share_by_length(args, range_of(args), token, shared.walk());
+  }
+  __device__ __forceinline__ void next(int& token) const {
+    if constexpr (kByLength) {
+      __syncwarp();
+      if ((threadIdx.x & 31) == 0) shared.walk().line += kTurn + line_blocks(args, token);
+      __syncwarp();
+    }
+    ++token;
+  }
 };
 
 // The named barrier at which warp 0 tells the producers that the barriers in shared memory are set

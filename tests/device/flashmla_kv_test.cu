@@ -1,7 +1,7 @@
 // Device test of the Hopper sparse MLA kernels over fp8 keys against float64 over the same bytes.
 //
 //   flashmla_kv_device_test [plugin.so] [group ...]
-//     groups: tiny basic shapes heads masks layout traps scales graph sweep; tiny is for
+//     groups: tiny basic shapes heads masks lengths layout traps scales graph sweep; tiny is for
 //     compute-sanitizer. See sparse_groups.cuh.
 #define DSAKIT_TEST_FP8
 #include "sparse_groups.cuh"
@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
                      {"shapes", shapes_cases},
                      {"heads", heads_cases},
                      {"masks", masks_cases},
+                     {"lengths", lengths_cases},
                      {"layout", layout_cases},
                      {"traps", traps_cases},
                      {"scales", scales},

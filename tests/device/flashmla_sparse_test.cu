@@ -1,7 +1,7 @@
 // Device test of the Hopper sparse MLA kernels against float64 over the same bytes.
 //
 //   flashmla_sparse_device_test [plugin.so] [group ...]
-//     groups: tiny basic shapes heads masks layout rows traps graph sweep; tiny is for
+//     groups: tiny basic shapes heads masks lengths layout rows traps graph sweep; tiny is for
 //     compute-sanitizer. See sparse_groups.cuh.
 #include <cstring>
 #include <vector>
@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
                      {"shapes", shapes_cases},
                      {"heads", heads_cases},
                      {"masks", masks_cases},
+                     {"lengths", lengths_cases},
                      {"layout", layout_cases},
                      {"traps", traps_cases},
                      {"graph", graph_cases},

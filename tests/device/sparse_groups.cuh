@@ -126,6 +126,23 @@ inline void masks_cases(Runner& r) {
   }
 }
 
+// Random lengths, none and all among them, with few to many tokens a range.
+inline void lengths_cases(Runner& r) {
+  for (int heads : {128, 64, 16}) {
+    for (int tokens : {2, 3, 17, 66, 67, 128, 131, 150, 300}) {
+      Case c = make("random lengths", tokens, heads, tokens < 100 ? 2048 : 640, 8192);
+      c.lengths = 0;
+      c.per_length = tokens % 3 == 0 ? 3 : 1;
+      r.run(c, static_cast<uint64_t>(tokens));
+    }
+    Case c = make("one length", 66, heads, 1088, 8192);
+    for (int length : {1, 500, 1088}) {
+      c.lengths = length;
+      r.run(c);
+    }
+  }
+}
+
 inline void layout_cases(Runner& r) {
   for (uint32_t page : {1u, 2u, 53u, 57u, 61u, 64u, 69u, 256u, 576u}) {
     Case c = make("page", 3, page % 2 ? 128 : 64, 512, 8192);

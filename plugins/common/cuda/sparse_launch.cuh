@@ -42,7 +42,8 @@ inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   const int columns = ceil_div(args.problem.heads * 2 * kSplit, kMergeWarps);
-  const int cut = std::max(std::min(args.problem.tokens, args.plan.groups - 1), 1);
+  const int boundaries = std::max(args.plan.groups - 1, 1);
+  const int cut = args.cuts ? boundaries : std::min(args.problem.tokens, boundaries);
   config.gridDim = dim3(static_cast<unsigned>(columns), static_cast<unsigned>(cut));
   config.blockDim = dim3(kMergeWarps * 32);
   if (spread) config.dynamicSmemBytes = spreading_bytes(columns * cut, args.plan);
@@ -53,6 +54,7 @@ inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool
 }
 
 inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool spread = false) {
+  if (args.cuts) return start_merge<1, 4>(args, stream, spread);
   // No token has more partials than the ranges that its blocks can meet. With many, attention has
   // few CTAs, and the merge's have multiprocessors of their own.
   const int most = ceil_div(args.plan.blocks, args.plan.share) + 1;
@@ -85,6 +87,18 @@ inline void set_partials(KernelArgs& args, void* workspace) {
   args.partial_scale = args.partial_max + rows;
 }
 
+// Has the ranges cut on the device by the lengths of the call; the attention kernel must know how.
+inline void cut_by_lengths(KernelArgs& args, void* workspace) {
+  const int64_t line = int64_t{args.problem.tokens} * args.plan.blocks;
+  args.plan.groups = static_cast<int>(std::min<int64_t>(args.plan.most, line));
+  args.plan.grain = 1;
+  args.plan.merge = args.plan.groups > 1;
+  set_partials(args, workspace);
+  const size_t rows = static_cast<size_t>(args.plan.groups) * kPartialSlots * 64 *
+                      static_cast<size_t>(args.plan.head_tiles);
+  args.cuts = reinterpret_cast<Cut*>(args.partial_scale + 2 * rows);
+}
+
 // What both kernels of a call get.
 inline KernelArgs make_args(const Problem& problem, const Plan& plan, void* workspace) {
   KernelArgs args;
@@ -106,6 +120,7 @@ inline Plan plan_ranges(int tokens, int heads, int topk, int max_ctas, int merge
   plan.blocks = std::max(1, ceil_div(topk, kBlock));
   const int64_t line = int64_t{tokens} * plan.blocks;
   const int groups = std::clamp(max_ctas / plan.head_tiles, 1, kMaxGroups);
+  plan.most = groups;
   const int whole = ceil_div(tokens, groups) * plan.blocks;
   const int cut = ceil_div(line, groups);
   if (tokens == 0 || whole <= cut + merge_blocks) {
@@ -128,7 +143,8 @@ inline size_t partial_bytes(int heads, int max_ctas) {
   const int tiles = heads > 64 ? 2 : 1;
   const int groups = std::clamp(max_ctas / tiles, 1, kMaxGroups);
   return static_cast<size_t>(groups) * kPartialSlots * static_cast<size_t>(tiles) * 64 *
-         (kLatent * sizeof(__half) + 4 * sizeof(float));
+             (kLatent * sizeof(__half) + 4 * sizeof(float)) +
+         kMaxGroups * sizeof(Cut);
 }
 
 }  // namespace dsakit::sparse

@@ -42,6 +42,16 @@ __device__ inline int merge_token(const KernelArgs& args, int y) {
   return boundary != start && range_start(args.plan, y) <= start ? token : -1;
 }
 
+// The same where ranges are cut by lengths, with the token's partials; known when attention is
+// done.
+__device__ inline int merge_token_by_length(const KernelArgs& args, int y, Partials& partials) {
+  const Cut cut = args.cuts[y + 1];
+  partials = {0, 0};
+  if (cut.token < 0 || cut.line / cut.share != y) return -1;
+  partials = {y, (cut.line + cut.blocks - 1) / cut.share - y + 1};
+  return cut.token;
+}
+
 template <int kSplit, int kAhead>  // kAhead partials in flight
 struct Merge {
   static constexpr int kWeights = kAhead <= 4 ? 1 : kMaxGroups / 32;
@@ -154,8 +164,8 @@ struct Merge {
   }
 };
 
-// Grid: x over heads, y over tokens that a boundary may cut. kAhead 4 is for tokens of at most 32
-// partials, and best for a few.
+// Grid: x over heads, y over tokens that a boundary may cut, or (by lengths) over boundaries.
+// kAhead 4 is for tokens of at most 32 partials, and best for a few.
 template <int kSplit, int kAhead>
 __global__ void __launch_bounds__(kMergeWarps * 32)
     merge_kernel(const __grid_constant__ KernelArgs args) {
@@ -164,7 +174,7 @@ __global__ void __launch_bounds__(kMergeWarps * 32)
   __shared__ float sums[kSplit == 1 ? 1 : kMergeWarps][32][9];  // 9: no bank conflicts
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int half = (blockIdx.x * kMergeWarps + warp) / kSplit;  // of a head
-  const int token = merge_token(args, blockIdx.y);
+  int token = args.cuts ? -1 : merge_token(args, blockIdx.y);
   Partials partials{0, 0};
   if (token >= 0) {
     const int start = token * args.plan.blocks;
@@ -178,6 +188,7 @@ __global__ void __launch_bounds__(kMergeWarps * 32)
   for (int trip = kSplit > 1 ? 0 : 1; trip < 2; ++trip) {
     if (trip == 1) {
       cuda::wait_for_prior_launch();
+      if (args.cuts) token = merge_token_by_length(args, blockIdx.y, partials);
       if (partials.count < 2) return;
     }
     Work work{args,         half / 2,      half % 2 * kHalf + lane * 8,

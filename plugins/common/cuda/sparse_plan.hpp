@@ -3,7 +3,8 @@
 // The keys of a token are cut into blocks; the blocks of all tokens form one line, and each CTA
 // takes one contiguous range of it for 64 heads (with more heads, two neighbouring CTAs share a
 // range). A range that covers only part of a token writes a partial result, two at most, and a
-// second kernel merges the partials of each token in order. The ranges depend on shapes alone.
+// second kernel merges the partials of each token in order. The ranges depend on shapes alone, or,
+// where an attention kernel can do that, also on the lengths, and are then cut on the device.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct Plan {
   int32_t share = 0;       // grains of a range; the first `longer` ranges have one more
   int32_t longer = 0;
   bool merge = false;  // whether a range may end inside a token
+  int32_t most = 0;    // groups that run at once
 };
 
 // First block of range g on the line of tokens * blocks.

@@ -27,6 +27,11 @@ struct RowState {
   float top = -INFINITY;  // true maximum
   float sum = 0.0f;       // of this thread's columns of its group's blocks
 
+  // Counts some scores in; whether the base has to follow them.
+  __device__ __forceinline__ bool exceeded(float maximum) {
+    top = fmaxf(top, maximum);
+    return maximum > base + kSlack;
+  }
   // Takes a block's maximum; the factor by which older weights shrink.
   __device__ __forceinline__ float admit(float maximum) {
     top = fmaxf(top, maximum);

@@ -16,6 +16,12 @@ struct Divisor {
   }
 };
 
+// The token that a range cut by lengths begins in, for the merge kernel; token -1: it is empty.
+struct Cut {
+  int32_t token, line, blocks;  // its first block on the line, and how many it has
+  int32_t share;                // blocks of a range
+};
+
 // What both kernels get, by value.
 struct KernelArgs {
   Problem problem;
@@ -26,6 +32,7 @@ struct KernelArgs {
   float* partial_lse = nullptr;    // [slot][head], log2; -inf for no key
   float* partial_max = nullptr;    // [slot][head], log2
   float* partial_scale = nullptr;  // [slot][half][head]
+  Cut* cuts = nullptr;             // [group], if ranges are cut by lengths
 };
 
 __device__ __forceinline__ int64_t token_offset(const KernelArgs& args, const TokenAxis& axis,
@@ -77,6 +84,75 @@ __device__ __forceinline__ int keys_of(const KernelArgs& args, int token) {
   if (!tensors.length) return topk;
   const int length = tensors.length[token / tensors.tokens_per_length * tensors.length_stride];
   return min(max(length, 0), topk);
+}
+
+// ---- ranges cut by lengths ----
+//
+// A token has as many blocks on the line as its length asks for, but one at least, so that each is
+// somebody's, after kTurn that stand for the cost of a unit. Every warp finds its range by itself.
+inline constexpr int kTurn = 3;
+
+// Where a warp is in its range: blocks begin ... end - 1 of the line, and the current token's
+// first.
+struct Walk {
+  int begin, end, line;
+};
+
+__device__ __forceinline__ int line_blocks(const KernelArgs& args, int token) {
+  return max((keys_of(args, token) + kBlock - 1) / kBlock, 1);
+}
+
+// Goes to the start of range g; all lanes together.
+__device__ inline Cut open_range(const KernelArgs& args, int g, Walk& walk) {
+  const int tokens = args.problem.tokens, lane = static_cast<int>(threadIdx.x & 31);
+  const int each = (tokens + 31) / 32, from = min(lane * each, tokens);
+  const int to = min(from + each, tokens);
+  int before = 0;
+#pragma unroll 4
+  for (int t = from; t < to; ++t) before += kTurn + line_blocks(args, t);
+  int through = before;
+#pragma unroll 1
+  for (int i = 1; i < 32; i *= 2) {
+    const int other = __shfl_up_sync(~0u, through, i);
+    if (lane >= i) through += other;
+  }
+  before = through - before;
+  const int all = __shfl_sync(~0u, through, 31);
+  Cut cut;
+  // No token has more partials than the merge kernel takes easily.
+  cut.share = max((all + args.plan.groups - 1) / args.plan.groups, (args.plan.blocks + 15) / 16);
+  walk.begin = g * cut.share;
+  walk.end = min(walk.begin + cut.share, all);
+  walk.line = all;
+  cut.token = -1;
+  cut.blocks = 0;
+  if (walk.begin < all) {
+    const int owner = __ffs(static_cast<int>(__ballot_sync(~0u, through > walk.begin))) - 1;
+    walk.line = __shfl_sync(~0u, before, owner);
+    cut.token = owner * each;
+    cut.blocks = line_blocks(args, cut.token);
+#pragma unroll 1
+    while (walk.line + kTurn + cut.blocks <= walk.begin) {
+      walk.line += kTurn + cut.blocks;
+      cut.blocks = line_blocks(args, ++cut.token);
+    }
+  }
+  cut.line = walk.line + kTurn;
+  return cut;
+}
+
+// Range g's share of the token that `walk` is at; of none if that is past the range.
+__device__ __forceinline__ Share share_by_length(const KernelArgs& args, int g, int token,
+                                                 const Walk& walk) {
+  Share share{0, 0, false, 0};
+  if (walk.line >= walk.end) return share;
+  const int blocks = line_blocks(args, token);
+  const int line = walk.line + kTurn;
+  share.first = max(walk.begin - line, 0);
+  share.last = min(walk.end - line, blocks);
+  share.whole = share.first == 0 && share.last == blocks;
+  share.slot = int64_t{g} * kPartialSlots + (share.first == 0 ? 1 : 0);
+  return share;
 }
 
 // Blocks of a share that hold keys to look at.
