@@ -1,10 +1,12 @@
 // Sparse MLA attention of one token, up to 64 heads and one split of its keys by a workgroup.
 //
-// A wave has sixteen heads; a block of sixteen keys is in LDS in two forms, both in bf16: rows, for
-// the scores S^T = K * Q^T, and groups of four keys side by side, for the outputs O^T = V^T * P^T.
-// In this orientation a lane has the scores of one head and four keys just as the second product
-// wants its weights, so they never leave their registers. 8-bit keys are there as the values of
-// their codes, which bf16 holds exactly; scales of groups act on scores and on weights, in fp32.
+// A wave has sixteen heads; a block of sixteen keys is in LDS as rows in bf16, for the scores S^T =
+// K * Q^T and for the outputs O^T = V^T * P^T. In this orientation a lane has the scores of one
+// head and four keys just as the second product wants its weights, so they never leave their
+// registers. For V^T a lane takes four neighbouring columns of four keys and turns them into
+// operands of four products, so that it ends with sixteen neighbouring columns of its head. 8-bit
+// keys are there as the values of their codes, which bf16 holds exactly; scales of groups act on
+// scores and on weights, in fp32.
 //
 // While a block is computed the next one's rows are on their way into registers, and the list
 // entries of the block after that. Keys that are not there are a row of zeros with weight 0.
@@ -23,18 +25,17 @@ template <class Keys, bool kHasRope, int kWaves>
 class Attention {
   static constexpr int kDims = kLatent + (kHasRope ? kRope : 0);
   static constexpr int kThreads = kWaves * kWave;
-  // Who loads what: units of four keys and eight dimensions, and pieces of eight rope dimensions.
-  static constexpr int kChunks = kLatent / 8, kRopeChunks = kRope / 8, kQuads = kBlock / 4;
-  static constexpr int kThreadUnits = kQuads * kChunks / kThreads;
-  static constexpr int kPieces = kBlock * kRopeChunks;
-  static constexpr int kThreadPieces = kPieces < kThreads ? 1 : kPieces / kThreads;
-  static_assert(kThreadUnits * kThreads == kQuads * kChunks);
-  static constexpr int kSteps = kDims / 32, kTiles = kLatent / 16;
+  // Pieces of eight elements; a wave loads a row of latent ones at a time.
+  static constexpr int kChunks = kLatent / 8, kRopeChunks = kRope / 8;
+  static constexpr int kThreadPieces = kBlock * kChunks / kThreads;
+  static constexpr int kRopePieces = kBlock * kRopeChunks;
+  static constexpr int kThreadRopePieces = kRopePieces < kThreads ? 1 : kRopePieces / kThreads;
+  static_assert(kThreadPieces * kThreads == kBlock * kChunks);
+  static constexpr int kSteps = kDims / 32, kTiles = kLatent / 16, kSpans = kLatent / 64;
   static constexpr int kScaleGroups = Keys::kGroups > 0 ? Keys::kGroups : 1;
   // LDS, bytes. The pad spreads the rows over the banks.
-  static constexpr int kRowBytes = kDims * 2 + 16, kQuadBytes = kLatent * 8;
-  static constexpr int kValuesAt = kBlock * kRowBytes;
-  static constexpr int kScalesAt = kValuesAt + kQuads * kQuadBytes;
+  static constexpr int kRowBytes = kDims * 2 + 16;
+  static constexpr int kScalesAt = kBlock * kRowBytes;
   static constexpr int kAddressesAt = kScalesAt + kScaleGroups * kBlock * 4;
 
  public:
@@ -155,15 +156,13 @@ class Attention {
   // Starts the loads of a block into registers.
   DSAKIT_DEVICE void fetch(int block) {
     DSAKIT_UNROLL
-    for (int i = 0; i < kThreadUnits; ++i) {
-      const int unit = thread_ + i * kThreads;
-      DSAKIT_UNROLL
-      for (int j = 0; j < 4; ++j)
-        raw_[i][j] = Keys::load(row_of(block, unit / kChunks * 4 + j), unit % kChunks);
+    for (int i = 0; i < kThreadPieces; ++i) {
+      const int piece = thread_ + i * kThreads;
+      latent_[i] = Keys::load(row_of(block, piece / kChunks), piece % kChunks);
     }
-    if (kHasRope && thread_ < kPieces) {
+    if (kHasRope && thread_ < kRopePieces) {
       DSAKIT_UNROLL
-      for (int i = 0; i < kThreadPieces; ++i) {
+      for (int i = 0; i < kThreadRopePieces; ++i) {
         const int piece = thread_ + i * kThreads;
         rope_[i] = Keys::load_rope(row_of(block, piece / kRopeChunks), piece % kRopeChunks);
       }
@@ -177,10 +176,13 @@ class Attention {
   // Puts the block that was fetched into LDS.
   DSAKIT_DEVICE void store() {
     DSAKIT_UNROLL
-    for (int i = 0; i < kThreadUnits; ++i) store_unit(thread_ + i * kThreads, raw_[i]);
-    if (kHasRope && thread_ < kPieces) {
+    for (int i = 0; i < kThreadPieces; ++i) {
+      const int piece = thread_ + i * kThreads;
+      lds_.store(piece / kChunks * kRowBytes + piece % kChunks * 16, Keys::bf16(latent_[i]));
+    }
+    if (kHasRope && thread_ < kRopePieces) {
       DSAKIT_UNROLL
-      for (int i = 0; i < kThreadPieces; ++i) {
+      for (int i = 0; i < kThreadRopePieces; ++i) {
         const int piece = thread_ + i * kThreads;
         lds_.store(piece / kRopeChunks * kRowBytes + kLatent * 2 + piece % kRopeChunks * 16,
                    Keys::rope_bf16(rope_[i]));
@@ -190,29 +192,6 @@ class Attention {
       if (thread_ < kBlock * Keys::kGroups) lds_.store(kScalesAt + thread_ * 4, row_scale_);
     }
   }
-  DSAKIT_DEVICE void store_unit(int unit, const typename Keys::Raw (&raw)[4]) const {
-    const int quad = unit / kChunks, chunk = unit % kChunks;
-    u32x4 rows[4];
-    DSAKIT_UNROLL
-    for (int j = 0; j < 4; ++j) {
-      rows[j] = Keys::bf16(raw[j]);
-      lds_.store((quad * 4 + j) * kRowBytes + chunk * 16, rows[j]);
-    }
-    DSAKIT_UNROLL
-    for (int w = 0; w < 4; ++w) {  // dimensions 2w and 2w + 1 of the chunk
-      const u32x4 pairs = {low_halves(rows[0][w], rows[1][w]), low_halves(rows[2][w], rows[3][w]),
-                           high_halves(rows[0][w], rows[1][w]),
-                           high_halves(rows[2][w], rows[3][w])};
-      lds_.store(kValuesAt + quad * kQuadBytes + (chunk * 8 + w * 2) * 8, pairs);
-    }
-  }
-  DSAKIT_DEVICE static std::uint32_t low_halves(std::uint32_t a, std::uint32_t b) {
-    return (a & 0xFFFFU) | b << 16;
-  }
-  DSAKIT_DEVICE static std::uint32_t high_halves(std::uint32_t a, std::uint32_t b) {
-    return a >> 16 | (b & 0xFFFF0000U);
-  }
-
   // Scales of this lane's four keys in a group.
   DSAKIT_DEVICE f32x4 scales(int group) const {
     return lds_.load<f32x4>(kScalesAt + (group * kBlock + quad_ * 4) * 4);
@@ -274,7 +253,7 @@ class Attention {
   }
 
   DSAKIT_DEVICE void add_values(const f32x4& weights) {
-    constexpr int kGroupTiles = kTiles / kScaleGroups;
+    constexpr int kGroupSpans = kSpans / kScaleGroups;
     DSAKIT_UNROLL
     for (int group = 0; group < kScaleGroups; ++group) {
       f32x4 scaled = weights;
@@ -283,12 +262,30 @@ class Attention {
       DSAKIT_UNROLL
       for (int r = 0; r < 4; ++r) operand[r] = static_cast<std::int16_t>(cuda::to_bf16(scaled[r]));
       DSAKIT_UNROLL
-      for (int tile = group * kGroupTiles; tile < (group + 1) * kGroupTiles; ++tile) {
-        const auto values =
-            lds_.load<i16x4>(kValuesAt + quad_ * kQuadBytes + (tile * 16 + column_) * 8);
-        outputs_[tile] = wave_mfma_16x16x16(values, operand, outputs_[tile]);
-      }
+      for (int span = group * kGroupSpans; span < (group + 1) * kGroupSpans; ++span)
+        add_span(span, operand);
     }
+  }
+
+  // 64 columns: lane c of sixteen has columns 4c to 4c + 3 of its four keys, and the m-th product
+  // is over each lane's m-th column.
+  DSAKIT_DEVICE void add_span(int span, i16x4 weights) {
+    i16x4 keys[4];
+    DSAKIT_UNROLL
+    for (int j = 0; j < 4; ++j)
+      keys[j] = lds_.load<i16x4>((quad_ * 4 + j) * kRowBytes + span * 128 + column_ * 8);
+    DSAKIT_UNROLL
+    for (int m = 0; m < 4; ++m) {
+      const i16x4 values = {keys[0][m], keys[1][m], keys[2][m], keys[3][m]};
+      outputs_[span * 4 + m] = wave_mfma_16x16x16(values, weights, outputs_[span * 4 + m]);
+    }
+  }
+
+  // Sixteen columns of this lane's head in each span, four at a time.
+  DSAKIT_DEVICE int column_of(int span, int r) const { return span * 64 + quad_ * 16 + r * 4; }
+  DSAKIT_DEVICE f32x4 columns(int span, int r) const {
+    return f32x4{outputs_[span * 4][r], outputs_[span * 4 + 1][r], outputs_[span * 4 + 2][r],
+                 outputs_[span * 4 + 3][r]};
   }
 
   DSAKIT_DEVICE void write(float kv_scale) {
@@ -309,9 +306,9 @@ class Attention {
     const float sink = sink_of(p_.tensors, head_);
     factor *= sink_factor(summary.lse, sink);
     DSAKIT_UNROLL
-    for (int tile = 0; tile < kTiles; ++tile) {
-      const f32x4 value = summary.seen ? outputs_[tile] * factor : f32x4{};
-      write_out(p_, token_, head_, tile * 16 + quad_ * 4, value);
+    for (int i = 0; i < kTiles; ++i) {
+      const f32x4 value = summary.seen ? columns(i / 4, i % 4) * factor : f32x4{};
+      write_out(p_, token_, head_, column_of(i / 4, i % 4), value);
     }
     if (quad_ == 0) write_summary(p_, token_, head_, summary, sink);
   }
@@ -320,9 +317,9 @@ class Attention {
     const std::int64_t row = (std::int64_t{token_} * a_.plan.splits + split_) * p_.heads + head_;
     if (summary.seen) {
       DSAKIT_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile)
-        *reinterpret_cast<f32x4*>(a_.partial_out + row * kLatent + tile * 16 + quad_ * 4) =
-            outputs_[tile] * factor;
+      for (int i = 0; i < kTiles; ++i)
+        *reinterpret_cast<f32x4*>(a_.partial_out + row * kLatent + column_of(i / 4, i % 4)) =
+            columns(i / 4, i % 4) * factor;
     }
     if (quad_ != 0) return;
     a_.partial_lse[row] = summary.lse;
@@ -338,8 +335,8 @@ class Attention {
   std::int64_t first_entry_, entry_ = -1;
   float score_scale_ = 0.0F, row_scale_ = 0.0F;
   float largest_ = -kInfinity, sum_ = 0.0F;
-  typename Keys::Raw raw_[kThreadUnits][4];
-  typename Keys::RopeRaw rope_[kThreadPieces];
+  typename Keys::Raw latent_[kThreadPieces];
+  typename Keys::RopeRaw rope_[kThreadRopePieces];
   TwoSteps queries_[kSteps];
   f32x4 outputs_[kTiles] = {};
 };
