@@ -12,8 +12,8 @@ namespace {
 struct Kernels {
   static constexpr const char* kId = "flashmla_sparse";
   static constexpr std::array<std::string_view, 2> kLayouts{"bf16_1152", "bf16_1024"};
-  static constexpr std::array<std::string_view, 5> kFeatures{"hisparse", "cuda_graph", "attn_sink",
-                                                             "topk_length", "max_logits"};
+  static constexpr std::array<std::string_view, 6> kFeatures{
+      "hisparse", "cuda_graph", "attn_sink", "topk_length", "max_logits", "deterministic"};
   static constexpr bool kPow2Scales = false;
   static constexpr auto make_plan = sparse::make_plan;
   static constexpr auto workspace_bytes = sparse::workspace_bytes;

@@ -564,12 +564,12 @@ struct Consumer {
   // other kernels, while the first keys are on their way.
   __device__ void run() {
     const Walking walking{args, shared};
-    int token = walking.start(false);
+    int token = walking.template start<false>();
 #pragma unroll 1
     while (true) {
       const Share share = walking.share(token);
       const bool more = share.first < share.last;
-      const int count = more ? count_of(share, keys_of(args, token)) : 0;
+      const int count = more ? unit_blocks(args, share, keys_of(args, token)) : 0;
       const bool first = units == 0 && step != kWarming && (!more || count > 0);
       if (first) {
         if (more) copy_q<S, 256>(args, shared, tile_of(args), token, threadIdx.x);

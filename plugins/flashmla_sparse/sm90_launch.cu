@@ -34,7 +34,7 @@ cudaError_t enable() {
 Kind kind_of(const KernelArgs& args) {
   if (args.cuts) return Kind::kByLength;
   const Plan& plan = args.plan;
-  const int shortest = plan.share * plan.grain;
+  const int shortest = (plan.fixed ? 1 : plan.share) * plan.grain;
   if (shortest >= kWarmBlocks) return Kind::kLong;
   const int longest = (plan.share + (plan.longer > 0 ? 1 : 0)) * plan.grain;
   return longest <= 2 && longest < plan.blocks ? Kind::kShort : Kind::kAny;
@@ -78,7 +78,8 @@ int launch(const Problem& problem, const Plan& plan, void* workspace, void* stre
   if (problem.tokens == 0) return cudaSuccess;
   KernelArgs args = make_args(problem, plan, workspace);
   // Short ranges are even enough.
-  if (problem.tensors.length && problem.tokens > 1 && kind_of(args) != Kind::kShort) {
+  const bool fits = !plan.fixed && kind_of(args) != Kind::kShort;
+  if (problem.tensors.length && problem.tokens > 1 && fits) {
     cut_by_lengths(args, workspace);
   }
   const auto on = static_cast<cudaStream_t>(stream);

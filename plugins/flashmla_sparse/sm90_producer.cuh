@@ -154,10 +154,10 @@ struct Producer {
     const Tensors& tensors = args.problem.tensors;
     const Units<S, kByLength> walking{args, shared};
 #pragma unroll 1
-    for (int token = walking.start(threadIdx.x < 288);; walking.next(token)) {
+    for (int token = walking.template start<true>();; walking.next(token)) {
       const Share share = walking.share(token);
       const bool more = share.first < share.last;
-      const int keys = more ? keys_of(args, token) : 0, count = count_of(share, keys);
+      const int keys = more ? keys_of(args, token) : 0, count = unit_blocks(args, share, keys);
       if (more && count == 0) continue;
       int64_t offset = 0;
       const int left = keys - share.first * kBlock;

@@ -1,8 +1,8 @@
 // Device test of the Hopper sparse MLA kernels against float64 over the same bytes.
 //
 //   flashmla_sparse_device_test [plugin.so] [group ...]
-//     groups: tiny basic shapes heads masks lengths layout rows traps graph sweep; tiny is for
-//     compute-sanitizer. See sparse_groups.cuh.
+//     groups: tiny basic shapes heads masks lengths layout rows traps graph fixed sweep; tiny is
+//     for compute-sanitizer. See sparse_groups.cuh.
 #include <cstring>
 #include <vector>
 
@@ -100,6 +100,35 @@ void rows(Runner& r) {
   std::printf("%s rows into the pool and back, %d wrong\n", bad ? "FAIL" : "ok  ", bad);
 }
 
+// Plans without cut tokens: the same bits whatever else a range has, and right ones.
+void fixed(Runner& r) {
+  for (int heads : {128, 64, 16}) {
+    for (int lengths : {-1, 0}) {
+      Case c = make("fixed", 13, heads, 1200, 8192);
+      c.lengths = lengths;
+      c.invalid = 0.01f;
+      Runner::Setup s = r.prepare(c, 1);
+      Runner::Errors e;
+      std::vector<__nv_bfloat16> first;
+      for (int ctas : {r.max_ctas, 8, 2}) {
+        const Plan plan = sp::make_plan(c.tokens, c.heads, c.topk, ctas);
+        s.plan = dsakit::sparse::whole_tokens(plan, c.tokens);
+        r.poison(s, c);
+        DSAKIT_CHECK(sp::launch(s.problem, s.plan, r.b.workspace.data, nullptr));
+        r.reference(c, s);
+        DSAKIT_CHECK(cudaDeviceSynchronize());
+        if (first.empty()) e = r.compare(c, s);
+        const auto out = Runner::fetch(r.b.out.data, s.out_count);
+        if (first.empty()) first = out;
+        if (std::memcmp(first.data(), out.data(), s.out_count * 2) != 0) {
+          e.add("bits on so many CTAs", ctas, 0, 0, 0, 0);
+        }
+      }
+      r.report(c, s, e, false);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dsakit::test
 
@@ -116,5 +145,6 @@ int main(int argc, char** argv) {
                      {"layout", layout_cases},
                      {"traps", traps_cases},
                      {"graph", graph_cases},
+                     {"fixed", fixed},
                      {"sweep", sweep_cases}});
 }

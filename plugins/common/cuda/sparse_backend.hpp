@@ -115,7 +115,8 @@ class SparseBackend {
     const detail::DeviceScope scope(config_.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
     const Problem problem = host::make_problem(config_, view);
-    const Plan plan = Kernels::make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
+    Plan plan = Kernels::make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
+    if (config_.deterministic) plan = whole_tokens(plan, problem.tokens);
     const int status = Kernels::launch(problem, plan, args.workspace, args.stream);
     return status == 0 ? DSAKIT_RC_OK : detail::failed(error, status, "launching the kernels");
   }

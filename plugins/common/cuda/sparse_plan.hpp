@@ -35,7 +35,21 @@ struct Plan {
   int32_t longer = 0;
   bool merge = false;  // whether a range may end inside a token
   int32_t most = 0;    // groups that run at once
+  bool fixed = false;  // whether a token's bits must not depend on the rest of the call
 };
+
+// The plan without cut tokens, whatever the call.
+inline Plan whole_tokens(Plan plan, int32_t tokens) {
+  plan.fixed = true;
+  plan.merge = false;
+  plan.groups = tokens < plan.most ? tokens : plan.most;
+  plan.grain = plan.blocks;
+  if (plan.groups > 0) {
+    plan.share = tokens / plan.groups;
+    plan.longer = tokens % plan.groups;
+  }
+  return plan;
+}
 
 // First block of range g on the line of tokens * blocks.
 DSAKIT_HOST_DEVICE inline int32_t range_start(const Plan& plan, int32_t g) {
