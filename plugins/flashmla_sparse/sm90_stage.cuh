@@ -66,7 +66,8 @@ struct Shared {
   __device__ uint64_t* summed() const { return barrier(12 * kStages + 2); }
 };
 
-// The named barrier at which all warps learn where their range starts, if that needs finding.
+// The named barriers at which the consumers, and (the next one) the producers, learn where their
+// range starts, if that needs finding.
 inline constexpr int kOpened = 5;
 
 // Blocks of a unit that a share makes. Where bits must not depend on the call, one without keys is
@@ -91,14 +92,21 @@ struct Units {
     const int range = range_of(args);
     if constexpr (!kByLength) return first_token(args, range);
     constexpr int kWarps = S::kThreads / 32;
-    if (kProducer && threadIdx.x / 32 == kWarps - 4) {
+    const bool opens = kProducer && threadIdx.x / 32 == kWarps - 4;
+    if (opens) {
       const int lane = static_cast<int>(threadIdx.x & 31);
       Walk walk;
       const Cut cut = open_range(args, range, reinterpret_cast<int*>(shared.stage(0)), walk);
       if (lane < kWarps) shared.walk(lane) = walk;
       if (lane == 0 && tile_of(args) == 0) args.cuts[range] = cut;
+      __syncwarp();
     }
-    named_barrier(kOpened, S::kThreads);
+    if constexpr (kProducer) {
+      if (opens) named_arrive(kOpened, 256 + 32);
+      named_barrier(kOpened + 1, 128);
+    } else {
+      named_barrier(kOpened, 256 + 32);
+    }
     return shared.walk(threadIdx.x / 32).token;
   }
   __device__ __forceinline__ Share share(int token) const {

@@ -95,9 +95,13 @@ __device__ inline Cut open_range(const KernelArgs& args, int g, int* places, Wal
   const int tokens = args.problem.tokens, lane = static_cast<int>(threadIdx.x & 31);
   const int each = (tokens + 31) / 32, from = min(lane * each, tokens);
   const int to = min(from + each, tokens);
-  int before = 0;
+  int before = 0, longest = 0;
 #pragma unroll 4
-  for (int t = from; t < to; ++t) before += kTurn + line_blocks(args, t);
+  for (int t = from; t < to; ++t) {
+    const int blocks = kTurn + line_blocks(args, t);
+    before += blocks;
+    longest = max(longest, blocks);
+  }
   int through = before;
 #pragma unroll 1
   for (int i = 1; i < 32; i *= 2) {
@@ -109,7 +113,10 @@ __device__ inline Cut open_range(const KernelArgs& args, int g, int* places, Wal
   // No token has more partials than the merge kernel takes easily.
   const int share =
       max((all + args.plan.groups - 1) / args.plan.groups, (args.plan.blocks + 15) / 16);
-  if (pair_tokens(args, g, share, places, walk)) return {-1, 0, 0, share};
+  if (__reduce_max_sync(~0u, longest) <= share + kCutBlocks &&
+      pair_tokens(args, g, share, places, walk)) {
+    return {-1, 0, 0, share};
+  }
   walk.begin = g * share;
   walk.end = min(walk.begin + share, all);
   Cut cut = cut_range(args, all, each, before, through, walk);
