@@ -19,7 +19,7 @@ TEST(FlashmlaSparsePlugin, CreateFailsAsProbeDoes) {
 
 TEST(FlashmlaSparsePlugin, RefusesWhatItsManifestDoesNotServe) {
   plugin().expect_refusals("fp8_656_g128");
-  plugin().expect_feature_refused("deterministic");
+  plugin().expect_feature_refused("index_share");
 }
 
 }  // namespace
