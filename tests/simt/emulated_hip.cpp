@@ -104,12 +104,12 @@ int hipGetDevicePropertiesR0600(void* properties, int device) {
   if (device != 0) return kInvalidDevice;
   char* const bytes = static_cast<char*>(properties);
   std::memset(bytes, 0, 2048);
-  std::strcpy(bytes, "wave64 emulator");
+  std::strcpy(bytes, "wave64 emulator of " EMULATED_ARCH);
   std::strcpy(bytes + 1160, EMULATED_ARCH);
   return kSuccess;
 }
 int hipDeviceGetName(char* name, int length, int) {
-  std::strncpy(name, "wave64 emulator", static_cast<std::size_t>(length));
+  std::strncpy(name, "wave64 emulator of " EMULATED_ARCH, static_cast<std::size_t>(length));
   return kSuccess;
 }
 int hipDeviceTotalMem(std::size_t* bytes, int) {

@@ -10,22 +10,26 @@ dsakit_test(simt DEPS dsakit_simt dsakit_kvcache)
 dsakit_busy_test(simt_test)
 set_target_properties(simt_test PROPERTIES UNITY_BUILD OFF)
 
-if("gfx942" IN_LIST DSAKIT_HIP_TARGETS)
-  add_library(emulated_amdhip64 SHARED simt/emulated_hip.cpp simt/own_memory.cpp)
-  set_target_properties(emulated_amdhip64 PROPERTIES CXX_VISIBILITY_PRESET default UNITY_BUILD OFF
-    OUTPUT_NAME amdhip64 SOVERSION 6 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/simt)
-  target_compile_definitions(emulated_amdhip64 PRIVATE EMULATED_ARCH="gfx942")
-  target_compile_options(emulated_amdhip64 PRIVATE -O2)
-  target_link_options(emulated_amdhip64 PRIVATE LINKER:-Bsymbolic)
-  target_link_libraries(emulated_amdhip64 PRIVATE dsakit_flags dsakit_simt Threads::Threads)
+# A runtime for each GPU that there is code for: LD_LIBRARY_PATH=<build>/tests/simt/gfx942 dsakit conform …
+foreach(arch IN LISTS DSAKIT_HIP_TARGETS)
+  set(runtime emulated_${arch})
+  add_library(${runtime} SHARED simt/emulated_hip.cpp simt/own_memory.cpp)
+  set_target_properties(${runtime} PROPERTIES CXX_VISIBILITY_PRESET default UNITY_BUILD OFF
+    OUTPUT_NAME amdhip64 SOVERSION 6 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/simt/${arch})
+  target_compile_definitions(${runtime} PRIVATE EMULATED_ARCH="${arch}")
+  target_compile_options(${runtime} PRIVATE -O2)
+  target_link_options(${runtime} PRIVATE LINKER:-Bsymbolic)
+  target_link_libraries(${runtime} PRIVATE dsakit_flags dsakit_simt Threads::Threads)
+endforeach()
 
-  # usage: emulated_conformance(<plugin> <row>)      one row of a plugin, judged in the emulator
-  function(emulated_conformance id row)
-    add_test(NAME emulated.${id}.${row} COMMAND dsakit_program conform $<TARGET_FILE:dsakit_plugin_${id}> --row ${row})
-    set_tests_properties(emulated.${id}.${row} PROPERTIES COST 30 LABELS conformance
-      ENVIRONMENT LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/simt)
-  endfunction()
-  emulated_conformance(tilelang gfx942-fp8)
-  emulated_conformance(tilelang gfx942-fp8-groups)
-  emulated_conformance(aiter gfx942-bf16)
+# usage: emulated_conformance(<plugin> <arch> <row>)      one row of a plugin, judged in the emulator
+function(emulated_conformance id arch row)
+  add_test(NAME emulated.${id}.${row} COMMAND dsakit_program conform $<TARGET_FILE:dsakit_plugin_${id}> --row ${row})
+  set_tests_properties(emulated.${id}.${row} PROPERTIES COST 30 LABELS conformance
+    ENVIRONMENT LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/simt/${arch})
+endfunction()
+if("gfx942" IN_LIST DSAKIT_HIP_TARGETS)
+  emulated_conformance(tilelang gfx942 gfx942-fp8)
+  emulated_conformance(tilelang gfx942 gfx942-fp8-groups)
+  emulated_conformance(aiter gfx942 gfx942-bf16)
 endif()
