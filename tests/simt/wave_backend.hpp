@@ -47,6 +47,11 @@ inline float log2_of(float x) {
   return std::log2(x);
 }
 
+template <class T>
+T load_global(const std::byte* address) {
+  return *reinterpret_cast<const T*>(address);
+}
+
 class Lds {
  public:
   explicit Lds(unsigned char* bytes) : bytes_(bytes) {}

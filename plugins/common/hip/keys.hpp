@@ -16,7 +16,7 @@ struct Bf16Keys {
   using Raw = u32x4;
   using RopeRaw = u32x4;
   DSAKIT_DEVICE static Raw load(const std::byte* row, int chunk) {
-    return *reinterpret_cast<const u32x4*>(row + chunk * 16);
+    return load_global<u32x4>(row + chunk * 16);
   }
   DSAKIT_DEVICE static RopeRaw load_rope(const std::byte* row, int chunk) {
     return load(row + kLatent * 2, chunk);
@@ -31,7 +31,7 @@ struct TensorScaledKeys {
   using Raw = std::uint64_t;
   using RopeRaw = std::uint64_t;
   DSAKIT_DEVICE static Raw load(const std::byte* row, int chunk) {
-    return *reinterpret_cast<const std::uint64_t*>(row + chunk * 8);
+    return load_global<std::uint64_t>(row + chunk * 8);
   }
   DSAKIT_DEVICE static RopeRaw load_rope(const std::byte* row, int chunk) {
     return load(row + kLatent, chunk);
@@ -56,7 +56,7 @@ struct GroupScaledKeys : TensorScaledKeys<Fp8::e4m3fn> {
   }
   DSAKIT_DEVICE static u32x4 rope_bf16(const RopeRaw& raw) { return raw; }
   DSAKIT_DEVICE static float scale(const std::byte* row, int group) {
-    return *reinterpret_cast<const float*>(row + kLatent + group * 4);
+    return load_global<float>(row + kLatent + group * 4);
   }
 };
 

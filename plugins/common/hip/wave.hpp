@@ -79,6 +79,14 @@ DSAKIT_DEVICE float log2_of(float x) {
   return __builtin_amdgcn_logf(x);
 }
 
+// A load from an address that came through LDS. Said to be global memory, since one that might be
+// LDS would be waited for with every load from there.
+template <class T>
+DSAKIT_DEVICE T load_global(const std::byte* address) {
+  using Global = const __attribute__((address_space(1))) T;
+  return *reinterpret_cast<Global*>(reinterpret_cast<std::uintptr_t>(address));
+}
+
 // Part of a workgroup's LDS.
 class Lds {
  public:
