@@ -104,6 +104,7 @@ inline cuda::Problem make_problem(const sdk::Config& config, const sdk::RunView&
   problem.heads = static_cast<std::int32_t>(view.heads);
   problem.topk = static_cast<std::int32_t>(cache.topk);
   problem.rope = config.d_qk > config.d_v;
+  problem.fp8 = config.layout->element != KvElement::bf16;
   problem.index64 = cache.wide_indices;
   problem.lse_log2 = config.lse == sdk::LseBase::log2;
   problem.lse_with_sink = config.lse_with_sink;
@@ -165,6 +166,7 @@ inline cuda::KvRows make_rows(const sdk::Config& config, const sdk::KvRowsView& 
   rows.rows_fp32 = view.rows_fp32;
   rows.row_bytes = view.row_bytes;
   rows.elements = static_cast<std::int32_t>(config.d_qk);
+  rows.fp8 = config.layout->element != KvElement::bf16;
   rows.pow2_scales = config.kv_scale != sdk::ScaleKind::any;
   return rows;
 }

@@ -6,32 +6,6 @@
 #define DSAKIT_TEST_FP8
 #include "sparse_groups.cuh"
 
-namespace dsakit::test {
-namespace {
-
-// Every kind of scales, alone and with each kind of data that makes small errors visible.
-void scales(Runner& r) {
-  for (int heads : {128, 16}) {
-    for (Rows rows :
-         {Rows::kFp8, Rows::kFp8Pow2, Rows::kFp8Tiny, Rows::kFp8Huge, Rows::kFp8Mixed}) {
-      for (Data data : {Data::kNormal, Data::kPeaked, Data::kEqual}) {
-        Case c = make("scales", 3, heads, 1024, 8192);
-        c.name += std::to_string(static_cast<int>(rows));
-        c.name += " data" + std::to_string(static_cast<int>(data));
-        c.rows = rows;
-        c.data = data;
-        if (rows == Rows::kFp8Huge || rows == Rows::kFp8Mixed) c.scale = 1e-5f;
-        r.run(c);
-        c.ctas = 1;
-        r.run(c);
-      }
-    }
-  }
-}
-
-}  // namespace
-}  // namespace dsakit::test
-
 int main(int argc, char** argv) {
   using namespace dsakit::test;
   return run_groups(argc, argv,
@@ -43,7 +17,7 @@ int main(int argc, char** argv) {
                      {"lengths", lengths_cases},
                      {"layout", layout_cases},
                      {"traps", traps_cases},
-                     {"scales", scales},
+                     {"scales", scales_cases},
                      {"graph", graph_cases},
                      {"sweep", sweep_cases}});
 }

@@ -218,6 +218,28 @@ inline void sweep_cases(Runner& r) {
   }
 }
 
+#ifdef DSAKIT_TEST_FP8
+// Every kind of scales, alone and with each kind of data that makes small errors visible.
+inline void scales_cases(Runner& r) {
+  for (int heads : {128, 16}) {
+    for (Rows rows :
+         {Rows::kFp8, Rows::kFp8Pow2, Rows::kFp8Tiny, Rows::kFp8Huge, Rows::kFp8Mixed}) {
+      for (Data data : {Data::kNormal, Data::kPeaked, Data::kEqual}) {
+        Case c = make("scales", 3, heads, 1024, 8192);
+        c.name += std::to_string(static_cast<int>(rows));
+        c.name += " data" + std::to_string(static_cast<int>(data));
+        c.rows = rows;
+        c.data = data;
+        if (rows == Rows::kFp8Huge || rows == Rows::kFp8Mixed) c.scale = 1e-5f;
+        r.run(c);
+        c.ctas = 1;
+        r.run(c);
+      }
+    }
+  }
+}
+#endif
+
 // Runs the groups that the command line names, or all; the exit status.
 inline int run_groups(int argc, char** argv,
                       const std::vector<std::pair<const char*, Group>>& groups) {

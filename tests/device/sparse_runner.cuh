@@ -10,7 +10,10 @@
 #include "plugin_calls.hpp"
 #include "sparse_case.cuh"
 
-#ifdef DSAKIT_TEST_FP8
+#if defined(DSAKIT_TEST_MMA)
+#include "flashinfer_sparse_mla/sparse_mla_mma.hpp"
+namespace sp = dsakit::sparse::mma;
+#elif defined(DSAKIT_TEST_FP8)
 #include "flashmla_kv/sparse_mla_fp8.hpp"
 namespace sp = dsakit::sparse::fp8;
 #else
@@ -163,6 +166,7 @@ struct Runner {
     p.heads = c.heads;
     p.topk = c.topk;
     p.rope = c.d_qk == 576;
+    p.fp8 = c.rows != Rows::kBf16;
     p.index64 = c.index64;
     p.lse_log2 = c.log2;
     p.lse_with_sink = c.lse_sink;

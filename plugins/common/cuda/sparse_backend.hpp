@@ -5,6 +5,7 @@
 //   kId                   the plugin's id
 //   kLayouts, kFeatures   names that its manifest serves
 //   kPow2Scales           whether it serves kv_scale = pow2_fp32 alone
+//   has_code              whether it has kernels for the current device; without it: sm_90 alone
 //   make_plan, workspace_bytes, device_ctas, launch   as in the plugin's launch header
 //   move_kv_rows          as in its kv_rows.hpp
 // The manifest's limits of heads and topk are here. An instance is immutable; threads as
@@ -74,6 +75,14 @@ class SparseBackend {
     int major = 0, minor = 0;
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_id);
     cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device_id);
+    if constexpr (requires { Kernels::has_code(); }) {
+      const detail::DeviceScope scope(device_id);
+      if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
+      if (Kernels::has_code()) return DSAKIT_RC_OK;
+      return error.fail(DSAKIT_RC_UNSUPPORTED,
+                        "CUDA device %d is sm_%d%d, for which this file has no kernels", device_id,
+                        major, minor);
+    }
     if (major == 9 && minor == 0) return DSAKIT_RC_OK;
     return error.fail(DSAKIT_RC_UNSUPPORTED, "CUDA device %d is sm_%d%d, the kernels are for sm_90",
                       device_id, major, minor);

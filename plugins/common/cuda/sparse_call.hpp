@@ -50,6 +50,7 @@ struct Problem {
   int32_t heads = 0;
   int32_t topk = 0;
   bool rope = true;  // d_qk 576, else 512
+  bool fp8 = false;  // the pool's latent columns are e4m3 codes, else bf16
   bool index64 = false;
   bool lse_log2 = false;
   bool lse_with_sink = false;

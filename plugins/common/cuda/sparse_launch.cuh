@@ -6,13 +6,10 @@
 
 #include <algorithm>
 
+#include "common/cuda/sparse_args.cuh"
 #include "common/cuda/sparse_merge.cuh"
 
 namespace dsakit::sparse {
-
-inline int ceil_div(int64_t a, int64_t b) {
-  return static_cast<int>((a + b - 1) / b);
-}
 
 // Most shared memory that a merge CTA asks for beside its own.
 inline constexpr int kMergeBytes = 200 * 1024;
@@ -63,21 +60,6 @@ inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool
   return start_merge<2, 16>(args, stream, false);
 }
 
-inline bool aligned(const Problem& problem) {
-  const Tensors& t = problem.tensors;
-  const auto bits = reinterpret_cast<uintptr_t>(t.out) | static_cast<uintptr_t>(t.out_head) |
-                    static_cast<uintptr_t>(t.out_token.outer) |
-                    static_cast<uintptr_t>(t.out_token.inner);
-  return bits % 16 == 0;
-}
-
-inline Divisor divisor(uint32_t by) {
-  if (by == 1) return {uint64_t{1} << 32, 0};
-  uint32_t bits = 0;
-  while ((uint64_t{1} << bits) < by) ++bits;
-  return {((uint64_t{1} << (31 + bits)) + by - 1) / by, bits - 1};
-}
-
 inline void set_partials(KernelArgs& args, void* workspace) {
   const size_t slots = static_cast<size_t>(args.plan.groups) * kPartialSlots;
   const size_t rows = slots * 64 * static_cast<size_t>(args.plan.head_tiles);
@@ -101,13 +83,7 @@ inline void cut_by_lengths(KernelArgs& args, void* workspace) {
 
 // What both kernels of a call get.
 inline KernelArgs make_args(const Problem& problem, const Plan& plan, void* workspace) {
-  KernelArgs args;
-  args.problem = problem;
-  args.plan = plan;
-  args.out_aligned = aligned(problem);
-  args.page_size = divisor(problem.tensors.page_size);
-  args.blocks = divisor(static_cast<uint32_t>(plan.blocks));
-  args.tokens_inner = divisor(static_cast<uint32_t>(problem.tensors.tokens_inner));
+  KernelArgs args = make_call(problem, plan);
   set_partials(args, workspace);
   return args;
 }

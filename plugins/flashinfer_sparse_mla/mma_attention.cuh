@@ -1,0 +1,483 @@
+// The attention kernel: 16 or 32 heads of a token against its keys, with warp-level matrix
+// instructions and no more than every GPU from sm_80 on has.
+//
+// Contents: 1 keys · 2 queries · 3 scores · 4 output · 5 work · 6 kernel.
+//
+// A CTA has a tile of heads and one range of the line of blocks (sparse_plan.hpp); neighbouring
+// CTAs have the same range and other heads, so that L2 serves the later reads of a row. It goes
+// through its keys 32 at a time (a step). Rows are asked into L2 a step ahead and stored in shared
+// memory as bf16, codes as they are: their scales are applied in fp32 to scores and to weights, so
+// that no product of a code and a scale is ever rounded. Warp
+// w computes for w % 4 of the columns the scores' part of that group of 128 (and a quarter of the
+// rope's), and 64 columns of the output.
+//
+// Invariants: rows of invalid keys are zero in shared memory and their weights are zero. Each step
+// has five barriers; what is between two of them is named at each. Nothing depends on the
+// architecture.
+#pragma once
+
+#include "common/cuda/sparse_softmax.cuh"
+#include "common/cuda/warp_mma.cuh"
+#include "flashinfer_sparse_mla/sparse_mla_mma.hpp"
+
+namespace dsakit::sparse::mma {
+
+using namespace dsakit::cuda;
+
+inline constexpr int kThreads = 256;
+inline constexpr int kWarps = kThreads / 32;
+inline constexpr int kStep = 32;         // keys
+inline constexpr int kGroups = 4;        // of 128 columns, with a scale each
+inline constexpr int kPitch = 1168;      // bytes from row to row: 16 apart for ldmatrix
+inline constexpr int kScorePitch = 40;   // floats
+inline constexpr int kWeightPitch = 80;  // bytes
+inline constexpr float kLog2e = 1.4426950408889634f;
+
+struct Args {
+  KernelArgs call;
+  float* partial = nullptr;      // [slot][head][512], divided by their sums
+  float* partial_lse = nullptr;  // [slot][head], log2; -inf for no key
+  float* partial_max = nullptr;  // [slot][head], log2
+};
+
+// Heads of all tiles.
+DSAKIT_HOST_DEVICE inline int padded_heads(const Plan& plan, int tile_heads) {
+  return plan.head_tiles * tile_heads;
+}
+// Heads of a CTA.
+DSAKIT_HOST_DEVICE inline int tile_heads(int heads) {
+  return heads <= 16 ? 16 : 32;
+}
+
+template <bool kFp8_, int kTiles_>  // kTiles: of 16 heads
+struct Shape {
+  static constexpr bool kFp8 = kFp8_;
+  static constexpr int kTiles = kTiles_;
+  static constexpr int kHeads = 16 * kTiles;
+  static constexpr int kKeyOffset = kHeads * kPitch;
+  // Scores of the four warps of a tile, and later weights, a copy for each scale.
+  static constexpr int kScoreOffset = kKeyOffset + kStep * kPitch;
+  static constexpr int kScoreBytes = kGroups * kHeads * kScorePitch * 4;
+  static constexpr int kWeightCopies = kFp8 ? kGroups * 2 : 1;
+  static constexpr int kScaleOffset = kScoreOffset + kScoreBytes;  // float [step][4]
+  static constexpr int kFactorOffset = kScaleOffset + kStep * 16;  // float [head]
+  static constexpr int kValidOffset = kFactorOffset + kHeads * 4;  // uint8_t [step]
+  static constexpr int kBytes = kValidOffset + kStep;
+  static_assert(kWeightCopies * kHeads * kWeightPitch <= kScoreBytes && kBytes <= 99 * 1024);
+};
+
+template <class S>
+struct Cta {
+  static constexpr int kRowThreads = kThreads / kStep;                  // that load a row
+  static constexpr int kRowParts = (S::kFp8 ? 32 : 64) / kRowThreads;   // 16-byte parts of latent
+  static constexpr int kRopeAt = S::kFp8 ? kLatent + 16 : kLatent * 2;  // bytes before rope
+  static constexpr int kHeadThreads = kThreads / S::kHeads;             // that have a row of scores
+  static constexpr int kKeys = kStep / kHeadThreads;                    // of scores a thread
+  static constexpr int kScoreTiles = S::kTiles == 2 ? 4 : 2;            // of 8 keys, a warp
+
+  const Args& args;
+  uint8_t* const smem;
+  const int warp, lane;
+  const int row;   // of a step, that this thread loads
+  const int part;  // of it
+  RowState state;  // of head threadIdx.x / kHeadThreads
+
+  __device__ Cta(const Args& a, uint8_t* s)
+      : args(a),
+        smem(s),
+        warp(static_cast<int>(threadIdx.x) / 32),
+        lane(static_cast<int>(threadIdx.x) % 32),
+        row(static_cast<int>(threadIdx.x) / kRowThreads),
+        part(static_cast<int>(threadIdx.x) % kRowThreads) {}
+
+  __device__ float* scores() const { return reinterpret_cast<float*>(smem + S::kScoreOffset); }
+  __device__ float* scales() const { return reinterpret_cast<float*>(smem + S::kScaleOffset); }
+  __device__ float* factors() const { return reinterpret_cast<float*>(smem + S::kFactorOffset); }
+  __device__ uint8_t* valid() const { return smem + S::kValidOffset; }
+  __device__ int first_head() const {
+    return static_cast<int>(blockIdx.x) % args.call.plan.head_tiles * S::kHeads;
+  }
+
+  // ---- 1 keys ----
+
+  // The slot at place `at` of a token's list, or -1.
+  __device__ __forceinline__ int load_entry(int token, int at, int end) const {
+    if (at >= end) return -1;
+    const Tensors& tensors = args.call.problem.tensors;
+    const int64_t place = token_offset(args.call, tensors.index_token, token) + at;
+    if (!args.call.problem.index64) return static_cast<const int32_t*>(tensors.indices)[place];
+    const int64_t entry = static_cast<const int64_t*>(tensors.indices)[place];
+    return entry >= 0 && entry < tensors.slots ? static_cast<int>(entry) : -1;
+  }
+
+  // The bytes of a row that there is.
+  __device__ __forceinline__ const uint8_t* row_bytes(int entry) const {
+    const Tensors& tensors = args.call.problem.tensors;
+    const auto slot = static_cast<uint32_t>(entry);
+    const uint32_t page = args.call.page_size.quotient(slot);
+    return static_cast<const uint8_t*>(tensors.kv) + page * tensors.kv_page +
+           (slot - page * tensors.page_size) * tensors.kv_row;
+  }
+
+  // Brings the row of an entry into L2.
+  __device__ __forceinline__ void prefetch(int entry) const {
+    if (static_cast<uint32_t>(entry) >= args.call.problem.tensors.slots) return;
+    const uint8_t* from = row_bytes(entry);
+    const int bytes = kRopeAt + (args.call.problem.rope ? 128 : 0);
+    for (int at = part * 128; at < bytes + 127; at += kRowThreads * 128)
+      prefetch_line(from + min(at, bytes - 1));
+  }
+
+  // Fetches the row of an entry and stores it; copies are still under way afterwards.
+  __device__ __forceinline__ void fetch(int entry) const {
+    const bool is_key = static_cast<uint32_t>(entry) < args.call.problem.tensors.slots;
+    const uint8_t* from = row_bytes(is_key ? entry : 0) + part * 16;
+    uint8_t* const to = smem + S::kKeyOffset + row * kPitch;
+    if (args.call.problem.rope)
+      copy_chunk(shared_address(to) + kLatent * 2 + part * 16, from + kRopeAt, is_key);
+    if (part == 0) valid()[row] = is_key;
+    if constexpr (S::kFp8) {
+      if (part < kGroups)
+        copy_word(shared_address(scales() + row * kGroups + part), from + kLatent - part * 12,
+                  is_key);
+      store_codes(to, from, is_key);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kRowParts; ++i)
+        copy_chunk(shared_address(to) + (part + kRowThreads * i) * 16, from + kRowThreads * i * 16,
+                   is_key);
+    }
+  }
+  __device__ __forceinline__ void store_codes(uint8_t* to, const uint8_t* from, bool is_key) const {
+    uint4 codes[kRowParts];
+#pragma unroll
+    for (int i = 0; i < kRowParts; ++i) codes[i] = load_row(from + kRowThreads * i * 16, is_key);
+#pragma unroll
+    for (int i = 0; i < kRowParts; ++i) {
+      const uint2 a = bf16_of_word(codes[i].x), b = bf16_of_word(codes[i].y);
+      const uint2 c = bf16_of_word(codes[i].z), d = bf16_of_word(codes[i].w);
+      auto* const pair = reinterpret_cast<uint4*>(to + (part + kRowThreads * i) * 32);
+      pair[0] = make_uint4(a.x, a.y, b.x, b.y);
+      pair[1] = make_uint4(c.x, c.y, d.x, d.y);
+    }
+  }
+
+  // ---- 2 queries ----
+
+  // Starts copying a token's queries; zeros for heads that there are not.
+  __device__ __forceinline__ void fetch_q(int token) const {
+    const Tensors& tensors = args.call.problem.tensors;
+    const int head = static_cast<int>(threadIdx.x) / kHeadThreads, number = first_head() + head;
+    const int first = static_cast<int>(threadIdx.x) % kHeadThreads;
+    const bool there = number < args.call.problem.heads;
+    const uint8_t* from = static_cast<const uint8_t*>(tensors.q) +
+                          token_offset(args.call, tensors.q_token, token) +
+                          (there ? number : 0) * tensors.q_head + first * 16;
+    const uint32_t to = shared_address(smem) + head * kPitch + first * 16;
+    const int chunks = args.call.problem.rope ? 72 : 64;
+    for (int at = 0; at + first < chunks; at += kHeadThreads)
+      copy_chunk(to + at * 16, from + at * 16, there);
+  }
+
+  // ---- 3 scores ----
+
+  __device__ __forceinline__ void add_products(float (&s)[kScoreTiles][4], int column) const {
+    const int tile = S::kTiles == 2 ? warp / 4 : 0;
+    const int key = S::kTiles == 2 ? 0 : warp / 4 * 16;
+    const uint32_t q =
+        shared_address(smem) + (tile * 16 + (lane & 15)) * kPitch + (column + (lane >> 4) * 8) * 2;
+    const uint32_t k = shared_address(smem + S::kKeyOffset) +
+                       (key + (lane & 7) + (lane >> 4) * 8) * kPitch +
+                       (column + ((lane >> 3) & 1) * 8) * 2;
+    uint32_t a[4];
+    load_matrices(a, q);
+#pragma unroll
+    for (int n = 0; n < kScoreTiles; n += 2) {
+      uint32_t b[4];
+      load_matrices(b, k + n * 8 * kPitch);
+      multiply(s[n], a, b[0], b[1]);
+      multiply(s[n + 1], a, b[2], b[3]);
+    }
+  }
+
+  // This warp's part of the scores: its group of columns under the group's scale, and its quarter
+  // of the rope columns.
+  __device__ __forceinline__ void compute_scores() const {
+    const int group = warp % 4;
+    float s[kScoreTiles][4] = {};
+#pragma unroll 4
+    for (int i = 0; i < 8; ++i) add_products(s, group * 128 + i * 16);
+    const int key = (S::kTiles == 2 ? 0 : warp / 4 * 16) + (lane & 3) * 2;
+    if constexpr (S::kFp8) {
+#pragma unroll
+      for (int n = 0; n < kScoreTiles; ++n) {
+        const float low = scales()[(key + n * 8) * kGroups + group];
+        const float high = scales()[(key + n * 8 + 1) * kGroups + group];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[n][i] *= i & 1 ? high : low;
+      }
+    }
+    if (args.call.problem.rope) add_products(s, kLatent + group * 16);
+    const int head = (S::kTiles == 2 ? warp / 4 * 16 : 0) + lane / 4;
+    float* const to = scores() + (group * S::kHeads + head) * kScorePitch + key;
+#pragma unroll
+    for (int n = 0; n < kScoreTiles; ++n) {
+      *reinterpret_cast<float2*>(to + n * 8) = make_float2(s[n][0], s[n][1]);
+      *reinterpret_cast<float2*>(to + 8 * kScorePitch + n * 8) = make_float2(s[n][2], s[n][3]);
+    }
+  }
+
+  // Largest or sum over the threads of a head.
+  __device__ __forceinline__ static float head_max(float x) {
+#pragma unroll
+    for (int i = 1; i < kHeadThreads; i *= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, i));
+    return x;
+  }
+  __device__ __forceinline__ static float head_sum(float x) {
+#pragma unroll
+    for (int i = 1; i < kHeadThreads; i *= 2) x += __shfl_xor_sync(~0u, x, i);
+    return x;
+  }
+
+  // Adds up the parts of this thread's scores and turns them into weights.
+  __device__ __forceinline__ void weigh(float (&w)[kKeys]) {
+    const int head = static_cast<int>(threadIdx.x) / kHeadThreads;
+    const int key = static_cast<int>(threadIdx.x) % kHeadThreads * kKeys;
+    const float scale_log2 = args.call.problem.scale * kLog2e;
+    float top = -INFINITY;
+#pragma unroll
+    for (int i = 0; i < kKeys; ++i) {
+      float x = 0.0f;
+#pragma unroll
+      for (int g = 0; g < kGroups; ++g)
+        x += scores()[(g * S::kHeads + head) * kScorePitch + key + i];
+      w[i] = valid()[key + i] ? x * scale_log2 : -INFINITY;
+      top = fmaxf(top, w[i]);
+    }
+    const float factor = state.admit(head_max(top));
+    if (key == 0) factors()[head] = factor;
+    const float offset = state.offset();
+#pragma unroll
+    for (int i = 0; i < kKeys; ++i) {
+      w[i] = exp2_approx(w[i] - offset);
+      state.sum += w[i];
+    }
+  }
+
+  // Stores weights in bf16; with fp8 for each group of columns under its scale, and then what that
+  // rounding left, since sums of values that cancel each other would show it.
+  __device__ __forceinline__ void store_weights(const float (&w)[kKeys]) const {
+    const int head = static_cast<int>(threadIdx.x) / kHeadThreads;
+    const int key = static_cast<int>(threadIdx.x) % kHeadThreads * kKeys;
+    uint8_t* to = smem + S::kScoreOffset + head * kWeightPitch + key * 2;
+    const auto put = [](uint8_t* at, uint32_t pair) { *reinterpret_cast<uint32_t*>(at) = pair; };
+    constexpr int kCopy = S::kHeads * kWeightPitch;
+    if constexpr (S::kFp8) {
+#pragma unroll
+      for (int g = 0; g < kGroups; ++g) {
+#pragma unroll
+        for (int i = 0; i < kKeys; i += 2) {
+          const float low = w[i] * scales()[(key + i) * kGroups + g];
+          const float high = w[i + 1] * scales()[(key + i + 1) * kGroups + g];
+          const uint32_t pair = pack_bf16(low, high);
+          put(to + g * kCopy + i * 2, pair);
+          put(to + (kGroups + g) * kCopy + i * 2,
+              pack_bf16(low - __uint_as_float(pair << 16),
+                        high - __uint_as_float(pair & 0xFFFF0000u)));
+        }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kKeys; i += 2) put(to + i * 2, pack_bf16(w[i], w[i + 1]));
+    }
+  }
+
+  // ---- 4 output ----
+
+  // Multiplies the output by factors of its rows.
+  __device__ __forceinline__ void scale_rows(float (&o)[S::kTiles][8][4]) const {
+#pragma unroll
+    for (int t = 0; t < S::kTiles; ++t) {
+      const float low = factors()[t * 16 + lane / 4], high = factors()[t * 16 + lane / 4 + 8];
+      if (!__any_sync(~0u, low != 1.0f || high != 1.0f)) continue;
+#pragma unroll
+      for (int n = 0; n < 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) o[t][n][i] *= i < 2 ? low : high;
+      }
+    }
+  }
+
+  // O += P * V for this warp's 64 columns.
+  __device__ __forceinline__ void add_values(float (&o)[S::kTiles][8][4]) const {
+    const int copy = S::kFp8 ? warp / 2 : 0;
+    const uint32_t weights = shared_address(smem + S::kScoreOffset) +
+                             (copy * S::kHeads + (lane & 15)) * kWeightPitch + (lane >> 4) * 16;
+    const uint32_t values = shared_address(smem + S::kKeyOffset) + (lane & 15) * kPitch +
+                            (warp * 64 + (lane >> 4) * 8) * 2;
+#pragma unroll 1
+    for (int k = 0; k < kStep / 16; ++k) {
+      uint32_t a[S::kTiles][4], rest[S::kTiles][4];
+#pragma unroll
+      for (int t = 0; t < S::kTiles; ++t) {
+        const uint32_t at = weights + t * 16 * kWeightPitch + k * 32;
+        load_matrices(a[t], at);
+        if constexpr (S::kFp8) load_matrices(rest[t], at + kGroups * S::kHeads * kWeightPitch);
+      }
+#pragma unroll
+      for (int n = 0; n < 8; n += 2) {
+        uint32_t b[4];
+        load_transposed(b, values + k * 16 * kPitch + n * 16);
+#pragma unroll
+        for (int t = 0; t < S::kTiles; ++t) {
+          multiply(o[t][n], a[t], b[0], b[1]);
+          multiply(o[t][n + 1], a[t], b[2], b[3]);
+          if constexpr (S::kFp8) {
+            multiply(o[t][n], rest[t], b[0], b[1]);
+            multiply(o[t][n + 1], rest[t], b[2], b[3]);
+          }
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void write_final(const float (&o)[S::kTiles][8][4], int token) const {
+    const Tensors& tensors = args.call.problem.tensors;
+#pragma unroll
+    for (int t = 0; t < S::kTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int of_tile = t * 16 + lane / 4 + 8 * r, head = first_head() + of_tile;
+        if (head >= args.call.problem.heads) continue;
+        const float inverse = factors()[of_tile];
+        uint8_t* const to = static_cast<uint8_t*>(tensors.out) +
+                            token_offset(args.call, tensors.out_token, token) +
+                            head * tensors.out_head + (warp * 64 + (lane & 3) * 2) * 2;
+#pragma unroll
+        for (int n = 0; n < 8; ++n) {
+          const uint32_t pair = pack_bf16(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
+          if (args.call.out_aligned) {
+            *reinterpret_cast<uint32_t*>(to + n * 16) = pair;
+          } else {
+            reinterpret_cast<uint16_t*>(to + n * 16)[0] = static_cast<uint16_t>(pair);
+            reinterpret_cast<uint16_t*>(to + n * 16)[1] = static_cast<uint16_t>(pair >> 16);
+          }
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void write_partial(const float (&o)[S::kTiles][8][4],
+                                                int64_t slot) const {
+    const int heads = padded_heads(args.call.plan, S::kHeads);
+#pragma unroll
+    for (int t = 0; t < S::kTiles; ++t) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int of_tile = t * 16 + lane / 4 + 8 * r;
+        const float inverse = factors()[of_tile];
+        float* const to = args.partial + (slot * heads + first_head() + of_tile) * kLatent +
+                          warp * 64 + (lane & 3) * 2;
+#pragma unroll
+        for (int n = 0; n < 8; ++n) {
+          *reinterpret_cast<float2*>(to + n * 8) =
+              make_float2(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
+        }
+      }
+    }
+  }
+
+  // Leaves in factors() by what the output is to be multiplied, and writes what else is reported.
+  __device__ __forceinline__ void finish(const Share& share, int token) {
+    const Tensors& tensors = args.call.problem.tensors;
+    const int of_tile = static_cast<int>(threadIdx.x) / kHeadThreads;
+    const int head = first_head() + of_tile;
+    const float sum = head_sum(state.sum);
+    if (static_cast<int>(threadIdx.x) % kHeadThreads != 0) return;
+    float divisor = sum;
+    if (share.whole) {
+      const bool there = head < args.call.problem.heads;
+      const float sink =
+          tensors.sink && there ? tensors.sink[head * tensors.sink_head] * kLog2e : -INFINITY;
+      divisor = sum + exp2_approx(sink - state.offset());
+      if (there) write_stats(args.call, token, head, sum, divisor, state.base, state.top);
+    } else {
+      const int64_t at = share.slot * padded_heads(args.call.plan, S::kHeads) + head;
+      args.partial_lse[at] = sum == 0.0f ? -INFINITY : state.base + log2f(sum);
+      args.partial_max[at] = state.top;
+    }
+    factors()[of_tile] = sum == 0.0f ? 0.0f : 1.0f / divisor;
+  }
+
+  // ---- 5 work ----
+
+  __device__ __forceinline__ int range() const {
+    return static_cast<int>(blockIdx.x) / args.call.plan.head_tiles;
+  }
+  // Keeps the compiler from carrying over what it knows about x, in registers that are wanted.
+  __device__ __forceinline__ static void forget(int& x) {
+    asm volatile("" : "+r"(x));
+  }
+
+  // Attends to the range's share of a token.
+  __device__ __forceinline__ void attend(float (&o)[S::kTiles][8][4], int& token) {
+    const Share share = share_of(args.call, range(), token);
+    int at = share.first * kBlock;
+    const int end = min(keys_of(args.call, token), share.last * kBlock);
+    if (at >= end) return;
+    fetch_q(token);
+    int entry = load_entry(token, at + row, end);
+#pragma unroll 1
+    for (; at < end; at += kStep) {
+      forget(token);  // where its list starts is computed anew
+      const int next = load_entry(token, at + kStep + row, end);
+      __syncthreads();  // nobody reads the last step's keys and weights
+      fetch(entry);
+      prefetch(next);
+      entry = next;
+      wait_for_chunks();
+      __syncthreads();  // the keys, and at first the queries, are there
+      compute_scores();
+      __syncthreads();  // the scores are there
+      float w[kKeys];
+      weigh(w);
+      __syncthreads();  // the scores are in registers
+      store_weights(w);
+      __syncthreads();  // the weights are there
+      scale_rows(o);
+      add_values(o);
+    }
+  }
+
+  __device__ __forceinline__ void run() {
+#pragma unroll 1
+    for (int token = first_token(args.call, range());; ++token) {
+      if (const Share share = share_of(args.call, range(), token); share.first >= share.last)
+        return;
+      float o[S::kTiles][8][4] = {};
+      state = RowState{};
+      __syncthreads();  // nobody reads the last unit's queries and factors
+      attend(o, token);
+      __syncthreads();  // nobody reads the last step's factors
+      forget(token);
+      const Share share = share_of(args.call, range(), token);
+      finish(share, token);
+      __syncthreads();  // the factors of the results are there
+      if (share.whole) {
+        write_final(o, token);
+      } else {
+        write_partial(o, share.slot);
+      }
+    }
+  }
+};
+
+// ---- 6 kernel ----
+
+template <class S>
+__global__ void __launch_bounds__(kThreads, 2) attention_kernel(const __grid_constant__ Args args) {
+  extern __shared__ __align__(16) uint8_t smem[];
+  Cta<S>(args, smem).run();
+}
+
+}  // namespace dsakit::sparse::mma

@@ -1,0 +1,86 @@
+// The plugins of this build as the catalogue: this plugin serves real models on every NVIDIA GPU
+// that no specialised backend serves, and stays behind those where they do.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "catalog/catalog.hpp"
+#include "device/model_config.hpp"
+#include "diag/render.hpp"
+
+namespace dsakit::flashinfer_sparse_mla_test {
+namespace {
+
+const Catalog& local() {
+  static const std::shared_ptr<const Catalog> catalog =
+      Catalog::open_plugins({{PLUGIN_DIR, "API", true, ""}});
+  return *catalog;
+}
+
+struct Asked {
+  const char *model, *device, *kv_dtype;
+  bool mtp = false;
+};
+
+// "prefill/decode[/mtp]/kv_layout", or why not.
+std::string outcome(const Asked& asked) {
+  const auto facts =
+      read_model_config(std::string(DSAKIT_TESTS_DIR) + "/golden/models/" + asked.model + ".json");
+  if (!facts) return render_text(facts.error());
+  RequestOptions options;
+  options.device = asked.device;
+  options.kv_dtype = asked.kv_dtype;
+  options.hisparse = true;
+  options.mtp = asked.mtp;
+  const auto request = make_request(*facts, options);
+  if (!request) return render_text(request.error());
+  const Answer answer = local().solver().resolve(*request);
+  if (!answer.ok()) return to_json(answer);
+  std::string text;
+  for (const std::string& backend : answer.session.backend)
+    if (!backend.empty()) text += backend + "/";
+  for (const auto& [dim, value] : answer.provides)
+    if (dim == "kv_layout") text += value;
+  return text;
+}
+
+// This plugin in all phases.
+std::string everywhere(int phases, const std::string& layout) {
+  std::string text;
+  for (int i = 0; i < phases; ++i) text += "flashinfer_sparse_mla/";
+  return text + "\"" + layout + "\"";
+}
+
+TEST(LocalCatalogue, BlackwellWorkstationsAreServed) {
+  for (const char* device : {"sm_120", "sm_121"})
+    for (const char* model : {"glm-5.2", "glm-5.2-fp8", "deepseek-v3.2"})
+      for (const bool mtp : {false, true}) {
+        SCOPED_TRACE(std::string(model) + " on " + device);
+        const std::string by_default = outcome({model, device, "auto", mtp});
+        EXPECT_TRUE(by_default == everywhere(mtp ? 3 : 2, "bf16_1152") ||
+                    by_default == everywhere(mtp ? 3 : 2, "fp8_656_g128"))
+            << by_default;
+        EXPECT_EQ(outcome({model, device, "fp8_e4m3", mtp}),
+                  everywhere(mtp ? 3 : 2, "fp8_656_g128"));
+      }
+}
+
+TEST(LocalCatalogue, ModelsWithoutRopeAreServed) {
+  EXPECT_EQ(outcome({"glm-5.3-flash", "sm_120", "fp8_e4m3"}), everywhere(2, "fp8_528_g128"));
+}
+
+TEST(LocalCatalogue, OlderAndOtherGpusAreServed) {
+  for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_100", "sm_103", "sm_110"}) {
+    EXPECT_EQ(outcome({"glm-5.2", device, "bf16"}), everywhere(2, "bf16_1152")) << device;
+    EXPECT_EQ(outcome({"glm-5.2", device, "fp8_e4m3"}), everywhere(2, "fp8_656_g128")) << device;
+  }
+}
+
+TEST(LocalCatalogue, OnHopperItServesOnlyWhatNoSpecialisedBackendTakes) {
+  EXPECT_EQ(outcome({"glm-5.2", "sm_90", "bf16"}), "flashmla_sparse/flashmla_sparse/\"bf16_1152\"");
+  EXPECT_EQ(outcome({"glm-5.2", "sm_90", "fp8_e4m3"}), everywhere(2, "fp8_656_g128"))
+      << "scales that are no powers of two";
+}
+
+}  // namespace
+}  // namespace dsakit::flashinfer_sparse_mla_test
