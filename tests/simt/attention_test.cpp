@@ -51,10 +51,13 @@ class Trial {
   explicit Trial(const Case& c)
       : c_(c), layout_(*find_kv_layout(c.layout)), d_(static_cast<std::size_t>(layout_.d_qk())) {
     pages_ = (kSlots + c.page_size - 1) / c.page_size;
-    bytes_.resize(static_cast<std::size_t>(layout_.page_bytes(c.page_size) * pages_));
+    const std::int64_t page_bytes = layout_.page_bytes(c.page_size);
+    bytes_.resize(
+        static_cast<std::size_t>(page_bytes * (pages_ + 1)));  // a page that is not the pool's
     pool_ = kvcache::compact_pool(layout_, bytes_.data(), pages_, c.page_size);
     if (layout_.scale == KvScale::tensor_fp32) pool_.tensor_scale = 0.037F;
     fill_pool();
+    std::memset(bytes_.data() + page_bytes * pages_, 0xFF, static_cast<std::size_t>(page_bytes));
     draw_lists();
     for (std::int64_t slot = 0; slot < pool_.slots(); ++slot) {
       if (!used_[static_cast<std::size_t>(slot)])
@@ -132,8 +135,9 @@ class Trial {
       for (int j = 0; j < (c_.ragged ? n : c_.topk); ++j) {
         int entry = static_cast<int>(random_() % static_cast<unsigned>(slots));
         if (!c_.ragged && random_() % 5 == 0)
-          entry = random_() % 2 == 0 ? -1 - static_cast<int>(random_() % 2) * 1000000
-                                     : slots + static_cast<int>(random_() % 100000);
+          entry = random_() % 2 == 0
+                      ? -1 - static_cast<int>(random_() % 2) * 1000000
+                      : slots + static_cast<int>(random_() % 2 * (random_() % 100000));
         if (j >= n) entry = std::numeric_limits<int>::max();
         list32_.push_back(entry);
         list64_.push_back(entry);
