@@ -12,7 +12,7 @@ scripts/deps.sh
 build release tools/all plugins/cpu/all
 # The plugins of a CUDA device that is here, where a compiler for them was found.
 if [[ $(build/release/bin/dsakit doctor) == *$'\n  cuda 0 '* ]]; then
-  for plugin in plugins/flashmla_*; do
+  for plugin in plugins/flash*; do
     if [[ -d build/release/$plugin ]]; then build release "$plugin/all"; fi
   done
 fi
