@@ -1,5 +1,5 @@
-// Device test of the kernels of flashinfer_sparse_mla against float64 over the same bytes; built for
-// each kind of pool.
+// Device test of the kernels of flashinfer_sparse_mla against float64 over the same bytes; built
+// for each kind of pool.
 //
 //   flashinfer_sparse_mla_{bf16,fp8}_device_test [plugin.so] [group ...]
 //     groups: tiny basic shapes heads masks lengths layout traps scales (fp8) graph sweep; tiny is
