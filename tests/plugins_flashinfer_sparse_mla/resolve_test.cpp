@@ -4,18 +4,10 @@
 
 #include <string>
 
-#include "catalog/catalog.hpp"
-#include "device/model_config.hpp"
-#include "diag/render.hpp"
+#include "support/local_catalog.hpp"
 
 namespace dsakit::flashinfer_sparse_mla_test {
 namespace {
-
-const Catalog& local() {
-  static const std::shared_ptr<const Catalog> catalog =
-      Catalog::open_plugins({{PLUGIN_DIR, "API", true, ""}});
-  return *catalog;
-}
 
 struct Asked {
   const char *model, *device, *kv_dtype;
@@ -24,24 +16,12 @@ struct Asked {
 
 // "prefill/decode[/mtp]/kv_layout", or why not.
 std::string outcome(const Asked& asked) {
-  const auto facts =
-      read_model_config(std::string(DSAKIT_TESTS_DIR) + "/golden/models/" + asked.model + ".json");
-  if (!facts) return render_text(facts.error());
   RequestOptions options;
   options.device = asked.device;
   options.kv_dtype = asked.kv_dtype;
   options.hisparse = true;
   options.mtp = asked.mtp;
-  const auto request = make_request(*facts, options);
-  if (!request) return render_text(request.error());
-  const Answer answer = local().solver().resolve(*request);
-  if (!answer.ok()) return to_json(answer);
-  std::string text;
-  for (const std::string& backend : answer.session.backend)
-    if (!backend.empty()) text += backend + "/";
-  for (const auto& [dim, value] : answer.provides)
-    if (dim == "kv_layout") text += value;
-  return text;
+  return test::resolve_model(asked.model, options);
 }
 
 // This plugin in all phases.

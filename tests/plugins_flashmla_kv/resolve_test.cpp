@@ -5,18 +5,10 @@
 
 #include <string>
 
-#include "catalog/catalog.hpp"
-#include "device/model_config.hpp"
-#include "diag/render.hpp"
+#include "support/local_catalog.hpp"
 
 namespace dsakit::flashmla_kv_test {
 namespace {
-
-const Catalog& local() {
-  static const std::shared_ptr<const Catalog> catalog =
-      Catalog::open_plugins({{PLUGIN_DIR, "API", true, ""}});
-  return *catalog;
-}
 
 struct Asked {
   const char *model, *kv_dtype;
@@ -26,26 +18,13 @@ struct Asked {
 
 // "prefill/decode[/mtp]/kv_layout", or why not.
 std::string outcome(const Asked& asked) {
-  const std::string file =
-      std::string(DSAKIT_TESTS_DIR) + "/golden/models/" + asked.model + ".json";
-  const auto facts = read_model_config(file);
-  if (!facts) return render_text(facts.error());
   RequestOptions options;
   options.device = "sm_90";
   options.kv_dtype = asked.kv_dtype;
   options.hisparse = asked.hisparse;
   options.mtp = asked.mtp;
   options.extra.emplace_back("kv_scale", Value(asked.kv_scale));
-  const auto request = make_request(*facts, options);
-  if (!request) return render_text(request.error());
-  const Answer answer = local().solver().resolve(*request);
-  if (!answer.ok()) return to_json(answer);
-  std::string text;
-  for (const std::string& backend : answer.session.backend)
-    if (!backend.empty()) text += backend + "/";
-  for (const auto& [dim, value] : answer.provides)
-    if (dim == "kv_layout") text += value;
-  return text;
+  return test::resolve_model(asked.model, options);
 }
 
 TEST(LocalCatalogue, Fp8CachesOnHopperGetFlashmlaKvInEveryPhase) {

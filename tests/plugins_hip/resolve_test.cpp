@@ -4,19 +4,11 @@
 
 #include <string>
 
-#include "catalog/catalog.hpp"
-#include "device/model_config.hpp"
-#include "diag/render.hpp"
 #include "manifest/evidence.hpp"
+#include "support/local_catalog.hpp"
 
 namespace dsakit {
 namespace {
-
-const Catalog& local() {
-  static const std::shared_ptr<const Catalog> catalog =
-      Catalog::open_plugins({{PLUGIN_DIR, "API", true, ""}});
-  return *catalog;
-}
 
 struct Asked {
   const char* model = "glm-5.2-fp8";
@@ -28,10 +20,6 @@ struct Asked {
 };
 
 std::string outcome(const Asked& asked) {
-  const std::string file =
-      std::string(DSAKIT_TESTS_DIR) + "/golden/models/" + asked.model + ".json";
-  const auto facts = read_model_config(file);
-  if (!facts) return render_text(facts.error());
   RequestOptions options;
   options.device = "gfx942";
   options.kv_dtype = asked.kv_dtype;
@@ -39,20 +27,11 @@ std::string outcome(const Asked& asked) {
   options.mtp = asked.mtp;
   options.extra.emplace_back("index_mode", Value(asked.index_mode));
   options.extra.emplace_back("invalid_index", Value(asked.invalid_index));
-  auto request = make_request(*facts, options);
-  if (!request) return render_text(request.error());
-  if (*asked.named != '\0') {
+  return test::resolve_model(asked.model, options, [&](Request& request) {
+    if (*asked.named == '\0') return;
     for (const Phase phase : {Phase::prefill, Phase::decode})
-      request->choice[static_cast<std::size_t>(phase)] = Typed{asked.named, {}};
-  }
-  const Answer answer = local().solver().resolve(*request);
-  if (!answer.ok()) return to_json(answer);
-  std::string text;
-  for (const std::string& backend : answer.session.backend)
-    if (!backend.empty()) text += backend + "/";
-  for (const auto& [dim, value] : answer.provides)
-    if (dim == "kv_layout") text += value;
-  return text;
+      request.choice[static_cast<std::size_t>(phase)] = Typed{asked.named, {}};
+  });
 }
 
 TEST(LocalCatalogueOnRocm, TilelangServesHisparseByItself) {
@@ -83,7 +62,7 @@ TEST(LocalCatalogueOnRocm, ACudaBackendIsRefusedWithTheChoicesHere) {
 
 TEST(LocalCatalogueOnRocm, NobodyClaimsHardware) {
   int rows = 0;
-  for (const CatalogEntry& entry : local().entries()) {
+  for (const CatalogEntry& entry : test::local_catalog().entries()) {
     if (!entry.manifest || (entry.manifest->id != "tilelang" && entry.manifest->id != "aiter"))
       continue;
     for (const Row& row : entry.manifest->rows) {
