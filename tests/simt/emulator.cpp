@@ -139,17 +139,18 @@ float from_bf16(std::uint16_t bits) {
 }
 
 void Workgroup::multiply_wave(Lane* const* lanes) {
-  constexpr int kSize = 16;
-  float a[kSize][kSize], b[kSize][kSize];
+  constexpr int kSize = 16, kMostItems = 8;
+  const int items = lanes[0]->product->items;
+  float a[kSize][4 * kMostItems], b[4 * kMostItems][kSize];
   for (int l = 0; l < kLanes; ++l) {
-    for (int j = 0; j < 4; ++j) {
-      a[l % kSize][l / kSize * 4 + j] = from_bf16(lanes[l]->product->a[j]);
-      b[l / kSize * 4 + j][l % kSize] = from_bf16(lanes[l]->product->b[j]);
+    for (int j = 0; j < items; ++j) {
+      a[l % kSize][l / kSize * items + j] = from_bf16(lanes[l]->product->a[j]);
+      b[l / kSize * items + j][l % kSize] = from_bf16(lanes[l]->product->b[j]);
     }
   }
   for (int row = 0; row < kSize; ++row) {
     float sum[kSize] = {};
-    for (int k = 0; k < kSize; ++k)
+    for (int k = 0; k < 4 * items; ++k)
       for (int column = 0; column < kSize; ++column) sum[column] += a[row][k] * b[k][column];
     for (int column = 0; column < kSize; ++column)
       lanes[row / 4 * kSize + column]->product->c[row % 4] += sum[column];
@@ -236,6 +237,7 @@ bool any(bool condition) {
 }
 void multiply(Product& product) {
   here().lane().product = &product;
+  here().lane().mask = product.items;  // lanes must agree on it
   here().meet(Stop::multiply);
 }
 

@@ -32,10 +32,12 @@ void barrier();
 float exchange(float value, int mask);  // the value of lane ^ mask
 bool any(bool condition);
 
-// Lane l's part of c += a * b, 16x16x16 in bf16 and fp32: of a, row l % 16 and columns 4 * (l / 16)
-// on; of b, column l % 16 and rows 4 * (l / 16) on; of c, column l % 16 and rows 4 * (l / 16) on.
+// Lane l's part of c += a * b, 16x16xK in bf16 and fp32. With n = K / 4 items a lane: of a, row
+// l % 16 and columns n * (l / 16) on; of b, column l % 16 and rows n * (l / 16) on; of c, column
+// l % 16 and rows 4 * (l / 16) on.
 struct Product {
-  std::uint16_t a[4], b[4];
+  int items = 4;  // of a and of b: 4 or 8
+  std::uint16_t a[8], b[8];
   float c[4];
 };
 void multiply(Product& product);

@@ -29,8 +29,10 @@ inline bool wave_any(bool condition) {
   return simt::any(condition);
 }
 
-inline f32x4 wave_mfma_16x16x16(i16x4 a, i16x4 b, f32x4 c) {
+template <class Items>
+f32x4 multiply(Items a, Items b, f32x4 c) {
   simt::Product product;
+  product.items = sizeof(Items) / 2;
   std::memcpy(product.a, &a, sizeof(a));
   std::memcpy(product.b, &b, sizeof(b));
   std::memcpy(product.c, &c, sizeof(c));
@@ -39,6 +41,15 @@ inline f32x4 wave_mfma_16x16x16(i16x4 a, i16x4 b, f32x4 c) {
   std::memcpy(&sum, product.c, sizeof(sum));
   return sum;
 }
+
+inline f32x4 wave_mfma_16x16x16(i16x4 a, i16x4 b, f32x4 c) {
+  return multiply(a, b, c);
+}
+#ifdef DSAKIT_WIDE_PRODUCTS
+inline f32x4 wave_mfma_16x16x32(i16x8 a, i16x8 b, f32x4 c) {
+  return multiply(a, b, c);
+}
+#endif
 
 inline float exp2_of(float x) {
   return std::exp2(x);

@@ -1,9 +1,9 @@
 // Sparse MLA attention of one token, up to 64 heads and one split of its keys by a workgroup.
 //
-// A wave has sixteen heads; a block of sixteen keys is in LDS as rows in bf16, for the scores S^T =
+// A wave has sixteen heads; a block of keys, 32 or 16, is in LDS as rows in bf16, for the scores S^T =
 // K * Q^T and for the outputs O^T = V^T * P^T. In this orientation a lane has the scores of one
-// head and four keys just as the second product wants its weights, so they never leave their
-// registers. For V^T a lane takes four neighbouring columns of four keys and turns them into
+// head and four keys of sixteen just as the second product wants its weights, so they never leave their
+// registers. For V^T a lane takes four neighbouring columns of its keys and turns them into
 // operands of four products, so that it ends with sixteen neighbouring columns of its head. 8-bit
 // keys are there as the values of their codes, which bf16 holds exactly; scales of groups act on
 // scores and on weights, in fp32.
@@ -17,12 +17,11 @@
 
 namespace dsakit::hip {
 
-struct alignas(16) TwoSteps {  // eight values of a row: operands of two products
-  i16x4 first, second;
-};
-
 template <class Keys, bool kHasRope, int kWaves>
 class Attention {
+  // Keys in LDS at a time. One wave has few where products are narrow and LDS is small, so that
+  // three of them share a compute unit.
+  static constexpr int kBlock = kWideProducts || kWaves > 1 ? 32 : 16, kKeyTiles = kBlock / 16;
   static constexpr int kDims = kLatent + (kHasRope ? kRope : 0);
   static constexpr int kThreads = kWaves * kWave;
   // Pieces of eight elements; a wave loads a row of latent ones at a time.
@@ -33,6 +32,8 @@ class Attention {
   static_assert(kThreadPieces * kThreads == kBlock * kChunks);
   static constexpr int kSteps = kDims / 32, kTiles = kLatent / 16, kSpans = kLatent / 64;
   static constexpr int kScaleGroups = Keys::kGroups > 0 ? Keys::kGroups : 1;
+  static constexpr int kScales = kBlock * Keys::kGroups;
+  static constexpr int kThreadScales = kScales < kThreads ? 1 : kScales / kThreads;
   // LDS, bytes. The pad spreads the rows over the banks.
   static constexpr int kRowBytes = kDims * 2 + 16;
   static constexpr int kScalesAt = kBlock * kRowBytes;
@@ -117,9 +118,9 @@ class Attention {
         static_cast<const std::byte*>(t.q) + offset_of(t, t.q_token, token_) + head_ * t.q_head;
     DSAKIT_UNROLL
     for (int step = 0; step < kSteps; ++step) {
-      queries_[step] = TwoSteps{};
+      queries_[step] = i16x8{};
       if (head_ < p_.heads)
-        queries_[step] = *reinterpret_cast<const TwoSteps*>(row + step * 64 + quad_ * 16);
+        queries_[step] = *reinterpret_cast<const i16x8*>(row + step * 64 + quad_ * 16);
     }
   }
 
@@ -167,9 +168,13 @@ class Attention {
         rope_[i] = Keys::load_rope(row_of(block, piece / kRopeChunks), piece % kRopeChunks);
       }
     }
-    if constexpr (Keys::kGroups > 0) {
-      if (thread_ < kBlock * Keys::kGroups)
-        row_scale_ = Keys::scale(row_of(block, thread_ % kBlock), thread_ / kBlock);
+    if constexpr (kScales > 0) {
+      if (thread_ >= kScales) return;
+      DSAKIT_UNROLL
+      for (int i = 0; i < kThreadScales; ++i) {
+        const int piece = thread_ + i * kThreads;
+        row_scales_[i] = Keys::scale(row_of(block, piece % kBlock), piece / kBlock);
+      }
     }
   }
 
@@ -188,47 +193,56 @@ class Attention {
                    Keys::rope_bf16(rope_[i]));
       }
     }
-    if constexpr (Keys::kGroups > 0) {
-      if (thread_ < kBlock * Keys::kGroups) lds_.store(kScalesAt + thread_ * 4, row_scale_);
+    if (kScales > 0 && thread_ < kScales) {
+      DSAKIT_UNROLL
+      for (int i = 0; i < kThreadScales; ++i)
+        lds_.store(kScalesAt + (thread_ + i * kThreads) * 4, row_scales_[i]);
     }
   }
-  // Scales of this lane's four keys in a group.
-  DSAKIT_DEVICE f32x4 scales(int group) const {
-    return lds_.load<f32x4>(kScalesAt + (group * kBlock + quad_ * 4) * 4);
+  // The first of this lane's four keys in a tile.
+  DSAKIT_DEVICE int key_of(int tile) const { return tile * 16 + quad_ * 4; }
+  // Scales of these keys in a group.
+  DSAKIT_DEVICE f32x4 scales(int group, int tile) const {
+    return lds_.load<f32x4>(kScalesAt + (group * kBlock + key_of(tile)) * 4);
   }
 
-  // Scores of steps [from, to), added to `sum`.
-  DSAKIT_DEVICE f32x4 products(int from, int to, f32x4 sum) const {
+  // Scores of a tile of keys in steps [from, to), added to `sum`.
+  DSAKIT_DEVICE f32x4 products(int tile, int from, int to, f32x4 sum) const {
     DSAKIT_UNROLL
     for (int step = from; step < to; ++step) {
-      const auto key = lds_.load<TwoSteps>(column_ * kRowBytes + step * 64 + quad_ * 16);
-      sum = wave_mfma_16x16x16(key.first, queries_[step].first, sum);
-      sum = wave_mfma_16x16x16(key.second, queries_[step].second, sum);
+      const auto keys =
+          lds_.load<i16x8>((tile * 16 + column_) * kRowBytes + step * 64 + quad_ * 16);
+      sum = wave_mfma_16x16x32(keys, queries_[step], sum);
     }
     return sum;
   }
-  DSAKIT_DEVICE f32x4 scores() const {
+  DSAKIT_DEVICE f32x4 scores(int tile) const {
     if constexpr (Keys::kGroups == 0) {
-      return products(0, kSteps, f32x4{});
+      return products(tile, 0, kSteps, f32x4{});
     } else {
       constexpr int kGroupSteps = kLatent / 32 / Keys::kGroups;
-      f32x4 sum = products(kLatent / 32, kSteps, f32x4{});
+      f32x4 sum = products(tile, kLatent / 32, kSteps, f32x4{});
       DSAKIT_UNROLL
       for (int group = 0; group < Keys::kGroups; ++group)
-        sum += products(group * kGroupSteps, (group + 1) * kGroupSteps, f32x4{}) * scales(group);
+        sum += products(tile, group * kGroupSteps, (group + 1) * kGroupSteps, f32x4{}) *
+               scales(group, tile);
       return sum;
     }
   }
 
   DSAKIT_DEVICE void compute(int block) {
-    f32x4 logits = scores() * score_scale_;
+    f32x4 logits[kKeyTiles];
     float top = largest_;
     DSAKIT_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      const bool there = row_of(block, quad_ * 4 + r) != kNoKey;
-      seen_ |= there;
-      if (!there) logits[r] = -kInfinity;
-      top = logits[r] > top ? logits[r] : top;
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      logits[tile] = scores(tile) * score_scale_;
+      DSAKIT_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        const bool there = row_of(block, key_of(tile) + r) != kNoKey;
+        seen_ |= there;
+        if (!there) logits[tile][r] = -kInfinity;
+        top = logits[tile][r] > top ? logits[tile][r] : top;
+      }
     }
     DSAKIT_UNROLL
     for (int mask = 16; mask < kWave; mask *= 2) {
@@ -238,46 +252,67 @@ class Attention {
     const float base = top == -kInfinity ? 0.0F : top;
     const float shrink = exp2_of(largest_ - base);
     largest_ = top;
-    f32x4 weights;
     sum_ *= shrink;
     DSAKIT_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      weights[r] = exp2_of(logits[r] - base);
-      sum_ += weights[r];
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      DSAKIT_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        logits[tile][r] = exp2_of(logits[tile][r] - base);
+        sum_ += logits[tile][r];
+      }
     }
     if (wave_any(shrink != 1.0F)) {
       DSAKIT_UNROLL
-      for (int tile = 0; tile < kTiles; ++tile) outputs_[tile] *= shrink;
+      for (int i = 0; i < kTiles; ++i) outputs_[i] *= shrink;
     }
-    add_values(weights);
+    add_values(logits);
   }
 
-  DSAKIT_DEVICE void add_values(const f32x4& weights) {
+  DSAKIT_DEVICE void add_values(const f32x4 (&weights)[kKeyTiles]) {
     constexpr int kGroupSpans = kSpans / kScaleGroups;
     DSAKIT_UNROLL
     for (int group = 0; group < kScaleGroups; ++group) {
-      f32x4 scaled = weights;
-      if constexpr (Keys::kGroups > 0) scaled *= scales(group);
-      i16x4 operand;
+      i16x4 operands[kKeyTiles];
       DSAKIT_UNROLL
-      for (int r = 0; r < 4; ++r) operand[r] = static_cast<std::int16_t>(cuda::to_bf16(scaled[r]));
+      for (int tile = 0; tile < kKeyTiles; ++tile) {
+        f32x4 scaled = weights[tile];
+        if constexpr (Keys::kGroups > 0) scaled *= scales(group, tile);
+        DSAKIT_UNROLL
+        for (int r = 0; r < 4; ++r)
+          operands[tile][r] = static_cast<std::int16_t>(cuda::to_bf16(scaled[r]));
+      }
       DSAKIT_UNROLL
       for (int span = group * kGroupSpans; span < (group + 1) * kGroupSpans; ++span)
-        add_span(span, operand);
+        add_span(span, operands);
     }
   }
 
-  // 64 columns: lane c of sixteen has columns 4c to 4c + 3 of its four keys, and the m-th product
-  // is over each lane's m-th column.
-  DSAKIT_DEVICE void add_span(int span, i16x4 weights) {
-    i16x4 keys[4];
+  // 64 columns: lane c of sixteen has columns 4c to 4c + 3 of its keys, and the m-th product is
+  // over each lane's m-th column. With two tiles a product's keys are in the order of the lanes:
+  // four of the first tile, four of the second.
+  DSAKIT_DEVICE void add_span(int span, const i16x4 (&weights)[kKeyTiles]) {
+    i16x4 keys[kKeyTiles][4];
     DSAKIT_UNROLL
-    for (int j = 0; j < 4; ++j)
-      keys[j] = lds_.load<i16x4>((quad_ * 4 + j) * kRowBytes + span * 128 + column_ * 8);
+    for (int tile = 0; tile < kKeyTiles; ++tile) {
+      DSAKIT_UNROLL
+      for (int j = 0; j < 4; ++j)
+        keys[tile][j] =
+            lds_.load<i16x4>((key_of(tile) + j) * kRowBytes + span * 128 + column_ * 8);
+    }
     DSAKIT_UNROLL
     for (int m = 0; m < 4; ++m) {
-      const i16x4 values = {keys[0][m], keys[1][m], keys[2][m], keys[3][m]};
-      outputs_[span * 4 + m] = wave_mfma_16x16x16(values, weights, outputs_[span * 4 + m]);
+      i16x4 values[kKeyTiles];
+      DSAKIT_UNROLL
+      for (int tile = 0; tile < kKeyTiles; ++tile)
+        values[tile] = i16x4{keys[tile][0][m], keys[tile][1][m], keys[tile][2][m],
+                             keys[tile][3][m]};
+      f32x4& sum = outputs_[span * 4 + m];
+      if constexpr (kKeyTiles == 1) {
+        sum = wave_mfma_16x16x16(values[0], weights[0], sum);
+      } else {
+        sum = wave_mfma_16x16x32(joined(values[0], values[1]), joined(weights[0], weights[1]),
+                                 sum);
+      }
     }
   }
 
@@ -333,11 +368,12 @@ class Attention {
   int split_, thread_, column_, quad_, head_, keys_;
   bool works_, seen_ = false;
   std::int64_t first_entry_, entry_ = -1;
-  float score_scale_ = 0.0F, row_scale_ = 0.0F;
+  float score_scale_ = 0.0F;
   float largest_ = -kInfinity, sum_ = 0.0F;
   typename Keys::Raw latent_[kThreadPieces];
   typename Keys::RopeRaw rope_[kThreadRopePieces];
-  TwoSteps queries_[kSteps];
+  float row_scales_[kThreadScales] = {};
+  i16x8 queries_[kSteps];
   f32x4 outputs_[kTiles] = {};
 };
 

@@ -2,7 +2,7 @@
 // the compiler's builtins here, and an emulator of waves on the CPU, which a build of the tests
 // puts in place by defining DSAKIT_SIMT_BACKEND to its header.
 //
-// Nothing asks for the GPU that it is compiled for. Every function named wave_… must be reached by
+// Here alone the GPU that is compiled for is asked for. Every function named wave_… must be reached by
 // all 64 lanes of a wave together, workgroup_barrier() by all waves of a workgroup. LDS is touched
 // through Lds alone.
 #pragma once
@@ -14,6 +14,7 @@ namespace dsakit::hip {
 
 using f32x4 = float __attribute__((vector_size(16)));
 using i16x4 = std::int16_t __attribute__((vector_size(8)));
+using i16x8 = std::int16_t __attribute__((vector_size(16)));
 using u32x4 = std::uint32_t __attribute__((vector_size(16)));
 
 }  // namespace dsakit::hip
@@ -67,6 +68,15 @@ DSAKIT_DEVICE f32x4 wave_mfma_16x16x16(i16x4 a, i16x4 b, f32x4 c) {
   return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0);
 }
 
+#ifdef __gfx950__
+#define DSAKIT_WIDE_PRODUCTS
+DSAKIT_DEVICE f32x4 wave_mfma_16x16x32(i16x8 a, i16x8 b, f32x4 c) {
+  using Bf16x8 = __bf16 __attribute__((vector_size(16)));
+  return __builtin_amdgcn_mfma_f32_16x16x32_bf16(__builtin_bit_cast(Bf16x8, a),
+                                                 __builtin_bit_cast(Bf16x8, b), c, 0, 0, 0);
+}
+#endif
+
 // Whether the condition holds in any lane.
 DSAKIT_DEVICE bool wave_any(bool condition) {
   return __builtin_amdgcn_ballot_w64(condition) != 0;
@@ -108,3 +118,26 @@ class Lds {
 }  // namespace dsakit::hip
 
 #endif
+
+namespace dsakit::hip {
+
+DSAKIT_DEVICE i16x8 joined(i16x4 first, i16x4 second) {
+  return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+// wave_mfma_16x16x32() is c + a * b of 16x16x32 in bf16. Lane l has, of a, row l % 16 and columns
+// 8 * (l / 16) to + 7; of b, column l % 16 and rows 8 * (l / 16) to + 7; c as above. Where there
+// is no such instruction, the first and the second four of each lane are a product of their own.
+#ifdef DSAKIT_WIDE_PRODUCTS
+inline constexpr bool kWideProducts = true;
+#else
+inline constexpr bool kWideProducts = false;
+DSAKIT_DEVICE f32x4 wave_mfma_16x16x32(i16x8 a, i16x8 b, f32x4 c) {
+  c = wave_mfma_16x16x16(__builtin_shufflevector(a, a, 0, 1, 2, 3),
+                         __builtin_shufflevector(b, b, 0, 1, 2, 3), c);
+  return wave_mfma_16x16x16(__builtin_shufflevector(a, a, 4, 5, 6, 7),
+                            __builtin_shufflevector(b, b, 4, 5, 6, 7), c);
+}
+#endif
+
+}  // namespace dsakit::hip
