@@ -15,7 +15,7 @@ if(DSAKIT_SANITIZE)
   set(dsakit_hip_default OFF)
 endif()
 option(DSAKIT_HIP "Build the HIP kernels if a clang for AMD GPUs is found" ${dsakit_hip_default})
-set(DSAKIT_HIP_ARCHITECTURES gfx942 CACHE STRING "AMD GPUs to compile for: gfx90a, gfx942, gfx950")
+set(DSAKIT_HIP_ARCHITECTURES gfx90a gfx942 gfx950 CACHE STRING "AMD GPUs to compile for: gfx90a, gfx942, gfx950")
 set(DSAKIT_HIP_MINIMUM 19)
 set(DSAKIT_HIP_FLAGS -nogpulib -nogpuinc --cuda-device-only -mcode-object-version=5 -std=c++20 -O3 -ffp-contract=off
     CACHE INTERNAL "How device code is compiled")

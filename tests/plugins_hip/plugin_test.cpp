@@ -58,13 +58,27 @@ Arguments argument_of(const RecordedLaunch& seen) {
   return arguments;
 }
 
-TEST_F(HipPlugin, LaunchesAreWhatTheCodeObjectAsksFor) {
-  for (const char* layout : {"bf16_1152", "bf16_1024", "fp8_656_g128", "fp8_528_g128",
-                             "fp8_576_pt_fnuz", "fp8_512_pt_fnuz"})
+// A GPU of the fake runtime; each has a number of its own, since modules are loaded once a device.
+struct Gpu {
+  const char* arch;
+  int device;
+  std::vector<const char*> layouts;
+};
+
+class HipLaunches : public testing::TestWithParam<Gpu> {};
+
+TEST_P(HipLaunches, AreWhatTheCodeObjectAsksFor) {
+  const Gpu& gpu = GetParam();
+  if (std::string(HIP_TARGETS).find(gpu.arch) == std::string::npos)
+    GTEST_SKIP() << "no code for " << gpu.arch << " in this build";
+  for (const char* layout : gpu.layouts)
     for (const std::int64_t heads : {1, 16, 17, 64, 128}) {
       SCOPED_TRACE(std::string(layout) + " heads " + std::to_string(heads));
       fake_hip() = test::FakeHip();
-      const PluginCall call(tilelang(), {.layout = layout, .heads = heads, .topk = 2048});
+      fake_hip().arch = gpu.arch;
+      fake_hip().devices = gpu.device + 1;
+      const PluginCall call(tilelang(),
+                            {.layout = layout, .heads = heads, .topk = 2048, .device = gpu.device});
       ASSERT_EQ(call.created.rc, DSAKIT_RC_OK) << call.created.text;
       ASSERT_EQ(call.run().rc, DSAKIT_RC_OK) << call.run().text;
       const hip::Plan plan = hip::make_plan(2, static_cast<int>(heads), 2048, 304);
@@ -87,6 +101,19 @@ TEST_F(HipPlugin, LaunchesAreWhatTheCodeObjectAsksFor) {
       EXPECT_LE(end - workspace, static_cast<std::ptrdiff_t>(call.workspace_bytes));
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Arch, HipLaunches,
+                         testing::Values(Gpu{"gfx90a", 4, {"bf16_1152", "bf16_1024"}},
+                                         Gpu{"gfx942",
+                                             5,
+                                             {"bf16_1152", "bf16_1024", "fp8_656_g128",
+                                              "fp8_528_g128", "fp8_576_pt_fnuz",
+                                              "fp8_512_pt_fnuz"}},
+                                         Gpu{"gfx950",
+                                             6,
+                                             {"bf16_1152", "bf16_1024", "fp8_656_g128",
+                                              "fp8_528_g128", "fp8_576_pt", "fp8_512_pt"}}),
+                         [](const auto& one) { return std::string(one.param.arch); });
 
 TEST_F(HipPlugin, OneSplitNeedsNoMerge) {
   fake_hip().multiprocessors = 2;
@@ -173,6 +200,12 @@ TEST_F(HipPlugin, ACodeObjectThatDoesNotLoadIsAnError) {
   EXPECT_EQ(call.created.rc, DSAKIT_RC_DEVICE);
   EXPECT_EQ(call.created.code, 209);
   EXPECT_EQ(call.created.text, "loading the kernels: no kernel image is available (209)");
+}
+
+TEST_F(HipPlugin, LayoutsThatAGpuHasNoKernelsForAreRefused) {
+  const PluginCall call(tilelang(), {.layout = "fp8_576_pt"});
+  EXPECT_EQ(call.created.rc, DSAKIT_RC_UNSUPPORTED);
+  EXPECT_EQ(call.created.text, "tilelang has no kernels for kv_layout = fp8_576_pt on this GPU");
 }
 
 TEST_F(HipPlugin, OtherDevicesAreRefused) {

@@ -9,9 +9,10 @@ target_link_libraries(fake_amdhip64 PRIVATE dsakit_flags nlohmann_json::nlohmann
 dsakit_test(plugins_hip DEPS dsakit_hip_runtime fake_amdhip64)
 dsakit_hip_bundle(plugins_hip_test SYMBOL dsakit_test_probe SOURCE plugins_hip/probe.hip)
 target_link_libraries(plugins_hip_test PRIVATE dsakit_catalog dsakit_device)
+list(JOIN DSAKIT_HIP_TARGETS " " hip_targets)
 target_compile_definitions(plugins_hip_test PRIVATE
   TILELANG_PLUGIN="$<TARGET_FILE:dsakit_plugin_tilelang>" AITER_PLUGIN="$<TARGET_FILE:dsakit_plugin_aiter>"
-  PLUGIN_DIR="$<TARGET_FILE_DIR:dsakit_plugin_tilelang>")
+  HIP_TARGETS="${hip_targets}" PLUGIN_DIR="$<TARGET_FILE_DIR:dsakit_plugin_tilelang>")
 add_dependencies(plugins_hip_test dsakit_plugin_tilelang dsakit_plugin_aiter)
 if(DSAKIT_HAVE_CUDA)
   add_dependencies(plugins_hip_test dsakit_plugin_flashmla_sparse)

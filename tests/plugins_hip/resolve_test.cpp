@@ -1,4 +1,4 @@
-// The plugins of this build as the catalogue: on gfx942 tilelang serves by itself, aiter by name,
+// The plugins of this build as the catalogue: on AMD GPUs tilelang serves by itself, aiter by name,
 // and who names a CUDA backend is told what there is instead.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,20 @@
 namespace dsakit {
 namespace {
 
+// What a GPU stores fp8 as: OCP or fnuz bytes, or not at all.
+struct RocmGpu {
+  const char *arch, *fp8, *fp8_nope;
+};
+constexpr RocmGpu kGpus[] = {{"gfx942", "fp8_576_pt_fnuz", "fp8_512_pt_fnuz"},
+                             {"gfx950", "fp8_576_pt", "fp8_512_pt"},
+                             {"gfx90a", nullptr, nullptr}};
+
+bool is_built(const RocmGpu& gpu) {
+  return std::string(HIP_TARGETS).find(gpu.arch) != std::string::npos;
+}
+
 struct Asked {
+  const char* device = "gfx942";
   const char* model = "glm-5.2-fp8";
   const char* kv_dtype = "auto";
   const char* named = "";  // prefill and decode
@@ -21,7 +34,7 @@ struct Asked {
 
 std::string outcome(const Asked& asked) {
   RequestOptions options;
-  options.device = "gfx942";
+  options.device = asked.device;
   options.kv_dtype = asked.kv_dtype;
   options.hisparse = true;
   options.mtp = asked.mtp;
@@ -35,29 +48,50 @@ std::string outcome(const Asked& asked) {
 }
 
 TEST(LocalCatalogueOnRocm, TilelangServesHisparseByItself) {
-  for (const char* model : {"glm-5.2-fp8", "glm-5.2", "deepseek-v3.2"}) {
-    SCOPED_TRACE(model);
-    EXPECT_EQ(outcome({.model = model}), "tilelang/tilelang/\"bf16_1152\"");
-    EXPECT_EQ(outcome({.model = model, .kv_dtype = "fp8_e4m3", .mtp = true}),
-              "tilelang/tilelang/tilelang/\"fp8_576_pt_fnuz\"");
+  for (const RocmGpu& gpu : kGpus) {
+    if (!is_built(gpu)) continue;
+    for (const char* model : {"glm-5.2-fp8", "glm-5.2", "deepseek-v3.2"}) {
+      SCOPED_TRACE(std::string(gpu.arch) + " " + model);
+      EXPECT_EQ(outcome({.device = gpu.arch, .model = model}), "tilelang/tilelang/\"bf16_1152\"");
+      const std::string text =
+          outcome({.device = gpu.arch, .model = model, .kv_dtype = "fp8_e4m3", .mtp = true});
+      if (gpu.fp8 != nullptr) {
+        EXPECT_EQ(text, std::string("tilelang/tilelang/tilelang/\"") + gpu.fp8 + "\"");
+      } else {
+        EXPECT_NE(text.find(R"("verdict":"rejected")"), std::string::npos) << text;
+      }
+    }
+    if (gpu.fp8_nope == nullptr) continue;
+    EXPECT_EQ(outcome({.device = gpu.arch, .model = "glm-5.3-flash", .kv_dtype = "fp8_e4m3"}),
+              std::string("tilelang/tilelang/\"") + gpu.fp8_nope + "\"");
   }
-  EXPECT_EQ(outcome({.model = "glm-5.3-flash", .kv_dtype = "fp8_e4m3"}),
-            "tilelang/tilelang/\"fp8_512_pt_fnuz\"");
 }
 
 TEST(LocalCatalogueOnRocm, AiterServesWhoNamesIt) {
-  EXPECT_EQ(outcome({.named = "aiter"}), "aiter/aiter/\"bf16_1152\"");
-  EXPECT_EQ(outcome({.kv_dtype = "fp8_e4m3", .named = "aiter"}), "aiter/aiter/\"fp8_576_pt_fnuz\"");
-  EXPECT_EQ(outcome({.named = "aiter", .index_mode = "ragged", .invalid_index = "none"}),
-            "aiter/aiter/\"bf16_1152\"");
+  for (const RocmGpu& gpu : kGpus) {
+    if (!is_built(gpu)) continue;
+    SCOPED_TRACE(gpu.arch);
+    EXPECT_EQ(outcome({.device = gpu.arch, .named = "aiter"}), "aiter/aiter/\"bf16_1152\"");
+    EXPECT_EQ(outcome({.device = gpu.arch,
+                       .named = "aiter",
+                       .index_mode = "ragged",
+                       .invalid_index = "none"}),
+              "aiter/aiter/\"bf16_1152\"");
+    if (gpu.fp8 == nullptr) continue;
+    EXPECT_EQ(outcome({.device = gpu.arch, .kv_dtype = "fp8_e4m3", .named = "aiter"}),
+              std::string("aiter/aiter/\"") + gpu.fp8 + "\"");
+  }
   const std::string holes = outcome({.named = "aiter", .index_mode = "ragged"});
   EXPECT_NE(holes.find("invalid_index"), std::string::npos) << holes;
 }
 
 TEST(LocalCatalogueOnRocm, ACudaBackendIsRefusedWithTheChoicesHere) {
-  const std::string text = outcome({.named = "flashmla_sparse"});
-  EXPECT_NE(text.find(R"("verdict":"rejected")"), std::string::npos) << text;
-  EXPECT_NE(text.find("`aiter`, `tilelang`"), std::string::npos) << text;
+  for (const RocmGpu& gpu : kGpus) {
+    if (!is_built(gpu)) continue;
+    const std::string text = outcome({.device = gpu.arch, .named = "flashmla_sparse"});
+    EXPECT_NE(text.find(R"("verdict":"rejected")"), std::string::npos) << text;
+    EXPECT_NE(text.find("`aiter`, `tilelang`"), std::string::npos) << text;
+  }
 }
 
 TEST(LocalCatalogueOnRocm, NobodyClaimsHardware) {
@@ -66,12 +100,16 @@ TEST(LocalCatalogueOnRocm, NobodyClaimsHardware) {
     if (!entry.manifest || (entry.manifest->id != "tilelang" && entry.manifest->id != "aiter"))
       continue;
     for (const Row& row : entry.manifest->rows) {
-      const auto level = evidence_level(*entry.manifest, row.name, "gfx942");
+      const std::string arch = row.name.substr(0, row.name.find('-'));
+      const auto level = evidence_level(*entry.manifest, row.name, arch);
       EXPECT_TRUE(level == "emulated" || level == "compiled") << row.name << " " << level;
       ++rows;
     }
   }
-  EXPECT_EQ(rows, 6 + 8);
+  int built = 0;
+  for (const RocmGpu& gpu : kGpus)
+    if (is_built(gpu)) built += gpu.fp8 != nullptr ? 6 + 8 : 2 + 4;  // tilelang's and aiter's
+  EXPECT_EQ(rows, built);
 }
 
 }  // namespace

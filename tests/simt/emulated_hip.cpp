@@ -14,10 +14,12 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <string>
 #include <string_view>
 
 #include "emulated_kernel.hpp"
 #include "emulated_stream.hpp"
+#include "plugins_hip/code_object.hpp"
 
 namespace dsakit::simt {
 namespace {
@@ -29,6 +31,9 @@ constexpr int kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidImage =
 constexpr std::size_t kMemory = std::size_t{8} << 30;
 constexpr std::size_t kAlignment = 256;
 constexpr unsigned kMultiprocessors = 8;  // few, so that few tokens fill them
+
+// Names of the kernels that a bundle has for this GPU.
+using Module = std::set<std::string, std::less<>>;
 
 struct Event {
   std::atomic<bool> reached{true};
@@ -361,16 +366,19 @@ int hipEventElapsedTime(float*, void*, void*) {
 }
 
 int hipModuleLoadData(void** module, const void* image) {
-  constexpr std::string_view kBundle = "__CLANG_OFFLOAD_BUNDLE__";
-  if (image == nullptr || std::memcmp(image, kBundle.data(), kBundle.size()) != 0)
-    return kInvalidImage;
-  *module = &runtime();
+  auto kernels = dsakit::test::kernels_of(dsakit::test::code_object(image, EMULATED_ARCH));
+  if (kernels.empty()) return kInvalidImage;
+  auto loaded = std::make_unique<Module>();
+  for (const auto& [name, facts] : kernels) loaded->insert(name);
+  *module = loaded.release();
   return kSuccess;
 }
-int hipModuleUnload(void*) {
+int hipModuleUnload(void* module) {
+  delete static_cast<Module*>(module);
   return kSuccess;
 }
-int hipModuleGetFunction(void** function, void*, const char* name) {
+int hipModuleGetFunction(void** function, void* module, const char* name) {
+  if (!static_cast<const Module*>(module)->contains(name)) return kNotFound;
   const auto all = emulated_kernels();
   const auto found = std::ranges::find(all, std::string_view(name), &EmulatedKernel::name);
   if (found == all.end()) return kNotFound;

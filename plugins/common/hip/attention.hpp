@@ -1,12 +1,12 @@
 // Sparse MLA attention of one token, up to 64 heads and one split of its keys by a workgroup.
 //
-// A wave has sixteen heads; a block of keys, 32 or 16, is in LDS as rows in bf16, for the scores S^T =
-// K * Q^T and for the outputs O^T = V^T * P^T. In this orientation a lane has the scores of one
-// head and four keys of sixteen just as the second product wants its weights, so they never leave their
-// registers. For V^T a lane takes four neighbouring columns of its keys and turns them into
-// operands of four products, so that it ends with sixteen neighbouring columns of its head. 8-bit
-// keys are there as the values of their codes, which bf16 holds exactly; scales of groups act on
-// scores and on weights, in fp32.
+// A wave has sixteen heads; a block of keys, 32 or 16, is in LDS as rows in bf16, for the scores
+// S^T = K * Q^T and for the outputs O^T = V^T * P^T. In this orientation a lane has the scores of
+// one head and four keys of sixteen just as the second product wants its weights, so they never
+// leave their registers. For V^T a lane takes four neighbouring columns of its keys and turns them
+// into operands of four products, so that it ends with sixteen neighbouring columns of its head.
+// 8-bit keys are there as the values of their codes, which bf16 holds exactly; scales of groups act
+// on scores and on weights, in fp32.
 //
 // While a block is computed the next one's rows are on their way into registers, and the list
 // entries of the block after that. Keys that are not there are a row of zeros with weight 0.
@@ -296,22 +296,20 @@ class Attention {
     for (int tile = 0; tile < kKeyTiles; ++tile) {
       DSAKIT_UNROLL
       for (int j = 0; j < 4; ++j)
-        keys[tile][j] =
-            lds_.load<i16x4>((key_of(tile) + j) * kRowBytes + span * 128 + column_ * 8);
+        keys[tile][j] = lds_.load<i16x4>((key_of(tile) + j) * kRowBytes + span * 128 + column_ * 8);
     }
     DSAKIT_UNROLL
     for (int m = 0; m < 4; ++m) {
       i16x4 values[kKeyTiles];
       DSAKIT_UNROLL
       for (int tile = 0; tile < kKeyTiles; ++tile)
-        values[tile] = i16x4{keys[tile][0][m], keys[tile][1][m], keys[tile][2][m],
-                             keys[tile][3][m]};
+        values[tile] =
+            i16x4{keys[tile][0][m], keys[tile][1][m], keys[tile][2][m], keys[tile][3][m]};
       f32x4& sum = outputs_[span * 4 + m];
       if constexpr (kKeyTiles == 1) {
         sum = wave_mfma_16x16x16(values[0], weights[0], sum);
       } else {
-        sum = wave_mfma_16x16x32(joined(values[0], values[1]), joined(weights[0], weights[1]),
-                                 sum);
+        sum = wave_mfma_16x16x32(joined(values[0], values[1]), joined(weights[0], weights[1]), sum);
       }
     }
   }

@@ -15,6 +15,7 @@ namespace dsakit::hip {
 
 inline constexpr int kSuccess = 0;
 inline constexpr int kNoCodeForDevice = 209;  // hipErrorNoBinaryForGpu
+inline constexpr int kNotFound = 500;         // hipErrorNotFound
 inline constexpr int kMissingFunction = -1;   // no number of HIP's
 
 using Function = void*;  // hipFunction_t

@@ -1,5 +1,5 @@
 // The device code of the HIP plugins: every kernel by its name, for any GPU with waves of 64 lanes
-// and MFMA. Nothing in it asks which one it is compiled for.
+// and MFMA. A GPU is asked for here, for the kinds of caches it has, and in wave.hpp.
 #include "common/hip/attention.hpp"
 #include "common/hip/kv_rows.hpp"
 #include "common/hip/merge.hpp"
@@ -38,10 +38,22 @@ using FnuzRows = TensorScaledRows<Fp8::e4m3fnuz>;
   DSAKIT_ATTENTION(kind, keys, nope, false, 1) \
   DSAKIT_ATTENTION(kind, keys, nope, false, 4) \
   DSAKIT_ROWS(kind, rows)
-// Kinds of caches, with the classes of their keys and of their rows.
-#define DSAKIT_KINDS(kind_of)                                                           \
-  kind_of(bf16, Bf16Keys, Bf16Rows) kind_of(fp8_g128, GroupScaledKeys, GroupScaledRows) \
-      kind_of(fp8_pt, TensorKeys, TensorRows) kind_of(fp8_pt_fnuz, FnuzKeys, FnuzRows)
+// Kinds of caches, with the classes of their keys and of their rows: those that rows of the
+// manifests serve on the GPU that is compiled for.
+#define DSAKIT_BF16(kind_of) kind_of(bf16, Bf16Keys, Bf16Rows)
+#define DSAKIT_GROUPS(kind_of) kind_of(fp8_g128, GroupScaledKeys, GroupScaledRows)
+#define DSAKIT_OCP(kind_of) kind_of(fp8_pt, TensorKeys, TensorRows)
+#define DSAKIT_FNUZ(kind_of) kind_of(fp8_pt_fnuz, FnuzKeys, FnuzRows)
+#if defined(__gfx90a__)
+#define DSAKIT_KINDS(kind_of) DSAKIT_BF16(kind_of)
+#elif defined(__gfx942__)
+#define DSAKIT_KINDS(kind_of) DSAKIT_BF16(kind_of) DSAKIT_GROUPS(kind_of) DSAKIT_FNUZ(kind_of)
+#elif defined(__gfx950__)
+#define DSAKIT_KINDS(kind_of) DSAKIT_BF16(kind_of) DSAKIT_GROUPS(kind_of) DSAKIT_OCP(kind_of)
+#else
+#define DSAKIT_KINDS(kind_of) \
+  DSAKIT_BF16(kind_of) DSAKIT_GROUPS(kind_of) DSAKIT_OCP(kind_of) DSAKIT_FNUZ(kind_of)
+#endif
 
 DSAKIT_KINDS(DSAKIT_KIND)
 

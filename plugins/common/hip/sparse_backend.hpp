@@ -11,8 +11,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "common/hip/runtime.hpp"
@@ -36,18 +34,17 @@ class SparseBackend {
   static dsakit_rc create(const sdk::Config& config, std::unique_ptr<SparseBackend>& made,
                           sdk::Error& error) {
     dsakit_rc rc = sparse::host::check_served<Kernels>(config, kMaxHeads, Kernels::kRagged, error);
-    // A build for some GPUs leaves out the rows of others.
-    const std::string provided = "\"kv_layout\":\"" + config.kv_layout + "\"";
-    if (rc == DSAKIT_RC_OK && manifest().find(provided) == std::string_view::npos)
-      rc = error.fail(DSAKIT_RC_UNSUPPORTED, "this build of %s does not serve this kv_layout",
-                      Kernels::kId);
     if (rc == DSAKIT_RC_OK) rc = probe(config.device_type, config.device_id, error);
     if (rc != DSAKIT_RC_OK) return rc;
     const DeviceScope scope(config.device_id);
     if (scope.status() != kSuccess) return failed(error, scope.status(), "hipSetDevice");
     SparseLaunch kernels;
-    if (const int status = kernels.load(config); status != kSuccess)
-      return failed(error, status, "loading the kernels");
+    // A GPU's code has kernels for the layouts of its rows alone.
+    const int status = kernels.load(config);
+    if (status == kNotFound)
+      return error.fail(DSAKIT_RC_UNSUPPORTED, "%s has no kernels for kv_layout = %s on this GPU",
+                        Kernels::kId, config.kv_layout.c_str());
+    if (status != kSuccess) return failed(error, status, "loading the kernels");
     made = std::make_unique<SparseBackend>(config, kernels);
     return DSAKIT_RC_OK;
   }
@@ -85,10 +82,6 @@ class SparseBackend {
 
  private:
   static constexpr std::uint32_t kAlignment = 256;  // of the workspace
-
-  static std::string_view manifest() {
-    return {dsakit_manifest_json, static_cast<std::size_t>(dsakit_manifest_json_size)};
-  }
 
   // What the kernels' loads and counters can reach.
   dsakit_rc check_reach(const sdk::RunView& view, sdk::Error& error) const {

@@ -27,7 +27,8 @@ inline constexpr int kMaxHeads = 128;
 inline constexpr int kWave = 64;  // lanes
 inline constexpr int kWaveHeads = 16;
 inline constexpr int kMaxWaves = 4;  // of a workgroup; else 1
-inline constexpr int kBlock = 32;    // keys that splits are made of, the most that are in LDS at a time
+inline constexpr int kBlock =
+    32;  // keys that splits are made of, the most that are in LDS at a time
 inline constexpr int kMaxSplits = 32;
 
 // One call: a problem, and what it lacks for ragged lists and for scaled caches.

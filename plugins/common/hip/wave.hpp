@@ -2,9 +2,9 @@
 // the compiler's builtins here, and an emulator of waves on the CPU, which a build of the tests
 // puts in place by defining DSAKIT_SIMT_BACKEND to its header.
 //
-// Here alone the GPU that is compiled for is asked for. Every function named wave_… must be reached by
-// all 64 lanes of a wave together, workgroup_barrier() by all waves of a workgroup. LDS is touched
-// through Lds alone.
+// The GPU that is compiled for is asked for here and in sparse.hip alone. Every function named
+// wave_… must be reached by all 64 lanes of a wave together, workgroup_barrier() by all waves of a
+// workgroup. LDS is touched through Lds alone.
 #pragma once
 
 #include <cstddef>
