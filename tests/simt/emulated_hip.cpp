@@ -160,30 +160,19 @@ int hipDeviceGetPCIBusId(char* text, int length, int) {
 }
 
 const char* hipGetErrorString(int error) {
-  switch (error) {
-    case kSuccess:
-      return "no error";
-    case kInvalidValue:
-      return "invalid argument";
-    case kOutOfMemory:
-      return "out of memory";
-    case kInvalidImage:
-      return "device kernel image is invalid";
-    case kInvalidDevice:
-      return "invalid device ordinal";
-    case kInvalidHandle:
-      return "invalid resource handle";
-    case kNotFound:
-      return "named symbol not found";
-    case kNotReady:
-      return "device not ready";
-    case kCaptureUnsupported:
-      return "operation not permitted when stream is capturing";
-    case kCaptureInvalidated:
-      return "operation failed due to a previous error during capture";
-    default:
-      return "unknown error";
-  }
+  constexpr std::pair<int, const char*> kTexts[] = {
+      {kSuccess, "no error"},
+      {kInvalidValue, "invalid argument"},
+      {kOutOfMemory, "out of memory"},
+      {kInvalidImage, "device kernel image is invalid"},
+      {kInvalidDevice, "invalid device ordinal"},
+      {kInvalidHandle, "invalid resource handle"},
+      {kNotFound, "named symbol not found"},
+      {kNotReady, "device not ready"},
+      {kCaptureUnsupported, "operation not permitted when stream is capturing"},
+      {kCaptureInvalidated, "operation failed due to a previous error during capture"}};
+  const auto* const found = std::ranges::find(kTexts, error, &std::pair<int, const char*>::first);
+  return found == std::end(kTexts) ? "unknown error" : found->second;
 }
 const char* hipGetErrorName(int error) {
   return hipGetErrorString(error);
