@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/hip/sparse_call.hpp"
+#include "dsakit/hip_lists.h"
 #include "plugins_hip/fakes/fake_hip.hpp"
 #include "plugins_hip/plugin_call.hpp"
 
@@ -151,6 +152,66 @@ TEST_F(HipPlugin, RaggedListsReachTheKernel) {
   EXPECT_NE(arguments.call.indptr, nullptr);
   EXPECT_EQ(arguments.call.indptr_stride, 1);
   EXPECT_EQ(arguments.call.problem.topk, 77);
+}
+
+// Of the extension, with addresses that nothing reads.
+dsakit_hip_lists_args lists_args() {
+  dsakit_hip_lists_args args{};
+  args.size = sizeof(args);
+  args.tokens = 70;
+  args.width = args.row_stride = 128;
+  args.slots = 1000;
+  args.rows = args.indptr = args.indices = reinterpret_cast<std::int32_t*>(std::uintptr_t{4096});
+  return args;
+}
+const dsakit_hip_lists& lists_of(const dsakit_plugin& table) {
+  return *static_cast<const dsakit_hip_lists*>(table.extension(DSAKIT_HIP_LISTS));
+}
+
+TEST_F(HipPlugin, ListsAreConvertedByTheirKernels) {
+  for (const dsakit_plugin* table : {&tilelang(), &aiter()}) {
+    fake_hip() = test::FakeHip();
+    const dsakit_hip_lists_args args = lists_args();
+    dsakit_error error{};
+    ASSERT_EQ(lists_of(*table).to_ragged(&args, &error), DSAKIT_RC_OK);
+    ASSERT_EQ(lists_of(*table).to_rows(&args, nullptr), DSAKIT_RC_OK);
+    const auto& launches = fake_hip().launches;
+    ASSERT_EQ(launches.size(), 4U);
+    const std::pair<const char*, unsigned> expected[] = {{hip::kListCountsName, 70},
+                                                         {hip::kListBoundsName, 1},
+                                                         {hip::kListRaggedName, 70},
+                                                         {hip::kListRowsName, 70}};
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      EXPECT_EQ(launches[i].kernel, expected[i].first);
+      EXPECT_EQ(launches[i].grid[0], expected[i].second);
+      expect_as_compiled(launches[i], sizeof(hip::ListArguments));
+      EXPECT_EQ(argument_of<hip::ListArguments>(launches[i]).last_slot, 999);
+    }
+  }
+}
+
+TEST_F(HipPlugin, ListsThatCannotBeAreRefused) {
+  using Change = void (*)(dsakit_hip_lists_args&);
+  const auto answer = [](Change change) {
+    dsakit_hip_lists_args args = lists_args();
+    change(args);
+    return test::answer_of([&](dsakit_error* e) { return lists_of(aiter()).to_ragged(&args, e); });
+  };
+  for (const Change change : {Change([](auto& a) { a.tokens = -1; }),
+                              Change([](auto& a) { a.slots = std::int64_t{1} << 32; }),
+                              Change([](auto& a) { a.tokens = std::int64_t{1} << 30; }),
+                              Change([](auto& a) { a.row_stride = 127; }),
+                              Change([](auto& a) { a.indices = nullptr; })}) {
+    EXPECT_EQ(answer(change).rc, DSAKIT_RC_INVALID);
+    EXPECT_NE(answer(change).text, "");
+  }
+  EXPECT_EQ(answer([](auto& a) { a.size = 8; }).rc, DSAKIT_RC_ABI);
+  EXPECT_EQ(answer([](auto& a) { a.device_id = 2; }).rc, DSAKIT_RC_NO_DEVICE);
+  EXPECT_TRUE(fake_hip().launches.empty());
+  EXPECT_EQ(answer([](auto& a) { a.tokens = 0; }).rc, DSAKIT_RC_OK);
+  EXPECT_EQ(fake_hip().launches.size(), 1U);  // the bounds of no lists
+  fake_hip().fails["hipModuleLaunchKernel"] = 702;
+  EXPECT_EQ(answer([](auto&) {}).text, "dsakit_list_counts: the fake says no (702)");
 }
 
 TEST_F(HipPlugin, RunsOnItsDeviceAndGivesTheCallersBack) {

@@ -32,8 +32,10 @@ constexpr EmulatedKernel kernel(std::string_view name) {
   DSAKIT_EMULATED(dsakit_kv_append_##kind, RowArguments, 64)                  \
   DSAKIT_EMULATED(dsakit_kv_dequant_##kind, RowArguments, 64)
 
-constexpr EmulatedKernel kKernels[] = {DSAKIT_KINDS(DSAKIT_EMULATED_KIND)
-                                           DSAKIT_EMULATED(dsakit_merge, MergeArguments, 64)};
+#define DSAKIT_EMULATED_LIST(name, body) DSAKIT_EMULATED(name, ListArguments, 64)
+
+constexpr EmulatedKernel kKernels[] = {DSAKIT_KINDS(DSAKIT_EMULATED_KIND) DSAKIT_EMULATED(
+    dsakit_merge, MergeArguments, 64) DSAKIT_LIST_KERNELS(DSAKIT_EMULATED_LIST)};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // and MFMA. A GPU is asked for here, for the kinds of caches it has, and in wave.hpp.
 #include "common/hip/attention.hpp"
 #include "common/hip/kv_rows.hpp"
+#include "common/hip/lists.hpp"
 #include "common/hip/merge.hpp"
 
 namespace dsakit::hip {
@@ -60,3 +61,14 @@ DSAKIT_KINDS(DSAKIT_KIND)
 DSAKIT_KERNEL(64) dsakit_merge(dsakit::hip::MergeArguments arguments) {
   dsakit::hip::merge_partials(arguments);
 }
+
+// Between forms of lists.
+#define DSAKIT_LIST_KERNELS(list_of)                                    \
+  list_of(dsakit_list_counts, count_entries) list_of(dsakit_list_bounds, sum_counts) \
+      list_of(dsakit_list_ragged, fill_ragged) list_of(dsakit_list_rows, fill_rows)
+#define DSAKIT_LIST(name, body)                                      \
+  DSAKIT_KERNEL(64) name(dsakit::hip::ListArguments arguments) {     \
+    dsakit::hip::body(arguments);                                    \
+  }
+
+DSAKIT_LIST_KERNELS(DSAKIT_LIST)

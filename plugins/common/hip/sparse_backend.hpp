@@ -13,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/hip/lists_host.hpp"
 #include "common/hip/runtime.hpp"
 #include "common/hip/sparse_launch.hpp"
 #include "common/sparse_host.hpp"
@@ -48,6 +49,8 @@ class SparseBackend {
     made = std::make_unique<SparseBackend>(config, kernels);
     return DSAKIT_RC_OK;
   }
+
+  static const void* extension(const char* id) { return lists_extension(id); }
 
   dsakit_rc workspace(std::int64_t tokens, dsakit_workspace& answer, sdk::Error& error) const {
     if (tokens < 0 || tokens > config_.max_tokens)

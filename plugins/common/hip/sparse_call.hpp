@@ -73,6 +73,17 @@ struct RowArguments {
   const float* kv_scale = nullptr;  // of the tensor; null: 1
 };
 
+// The argument of the kernels between index rows and ragged lists (dsakit/hip_lists.h); a grid is
+// `tokens` workgroups of one wave, that of the bounds one.
+struct ListArguments {
+  int64_t tokens = 0, row_stride = 0;
+  int32_t width = 0, last_slot = 0;
+  int32_t* rows = nullptr;
+  const int32_t* lengths = nullptr;
+  int32_t* indptr = nullptr;
+  int32_t* indices = nullptr;
+};
+
 // Names of the kernels: prefix, kind of cache (bf16, fp8_g128, fp8_pt, fp8_pt_fnuz), and for
 // attention whether keys have a rope part and the waves of a workgroup, as in
 // dsakit_attention_bf16_rope_w4.
@@ -80,6 +91,10 @@ inline constexpr const char* kAttentionPrefix = "dsakit_attention_";
 inline constexpr const char* kAppendPrefix = "dsakit_kv_append_";
 inline constexpr const char* kDequantPrefix = "dsakit_kv_dequant_";
 inline constexpr const char* kMergeName = "dsakit_merge";
+inline constexpr const char* kListCountsName = "dsakit_list_counts";
+inline constexpr const char* kListBoundsName = "dsakit_list_bounds";
+inline constexpr const char* kListRaggedName = "dsakit_list_ragged";
+inline constexpr const char* kListRowsName = "dsakit_list_rows";
 
 // The plan for `tokens` tokens on `compute_units` compute units.
 constexpr Plan make_plan(int64_t tokens, int heads, int topk, int compute_units) {

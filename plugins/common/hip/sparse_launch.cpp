@@ -2,7 +2,6 @@
 
 #include <array>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "common/sparse_host.hpp"
@@ -15,29 +14,12 @@ extern const char dsakit_sparse_hip_targets[];
 namespace dsakit::hip {
 namespace {
 
-constexpr int kInvalidValue = 1;                                   // hipErrorInvalidValue
-constexpr std::int64_t kMaxThreads = (std::int64_t{1} << 32) - 1;  // of a launch
-
 // How the kernels of a layout are called. Layouts that differ in their rope part alone share a
 // kind.
 const char* kind_of(const KvLayout& layout) {
   if (layout.element == KvElement::bf16) return "bf16";
   if (layout.scale == KvScale::group_fp32) return "fp8_g128";
   return layout.element == KvElement::e4m3fnuz ? "fp8_pt_fnuz" : "fp8_pt";
-}
-
-template <class Arguments>
-int enqueue(Function function, std::int64_t workgroups, int threads, const Arguments& arguments,
-            void* stream) {
-  if (workgroups > kMaxThreads / threads) return kInvalidValue;
-  static_assert(std::is_trivially_copyable_v<Arguments> && std::is_standard_layout_v<Arguments>);
-  return launch({.function = function,
-                 .workgroups = static_cast<std::uint32_t>(workgroups),
-                 .threads = static_cast<std::uint32_t>(threads),
-                 .dynamic_lds = 0,
-                 .argument = &arguments,
-                 .argument_bytes = sizeof(arguments)},
-                stream);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/hip/runtime.hpp"
 #include "common/hip/sparse_call.hpp"
@@ -18,6 +19,23 @@ const Bundle& sparse_bundle();
 
 // The call that a checked view describes; lse conventions and rope come from the configuration.
 Call make_call(const sdk::Config& config, const sdk::RunView& view);
+
+// Enqueues workgroups of a kernel with its one argument.
+template <class Arguments>
+int enqueue(Function function, std::int64_t workgroups, int threads, const Arguments& arguments,
+            void* stream) {
+  constexpr int kInvalidValue = 1;                                   // hipErrorInvalidValue
+  constexpr std::int64_t kMaxThreads = (std::int64_t{1} << 32) - 1;  // of a launch
+  if (workgroups > kMaxThreads / threads) return kInvalidValue;
+  static_assert(std::is_trivially_copyable_v<Arguments> && std::is_standard_layout_v<Arguments>);
+  return launch({.function = function,
+                 .workgroups = static_cast<std::uint32_t>(workgroups),
+                 .threads = static_cast<std::uint32_t>(threads),
+                 .dynamic_lds = 0,
+                 .argument = &arguments,
+                 .argument_bytes = sizeof(arguments)},
+                stream);
+}
 
 class SparseLaunch {
  public:
