@@ -3,18 +3,20 @@
 //
 // Contents: 1 keys · 2 queries · 3 scores · 4 output · 5 work · 6 kernel.
 //
-// A CTA has a tile of heads and one range of the line of blocks (sparse_plan.hpp); neighbouring
-// CTAs have the same range and other heads, so that L2 serves the later reads of a row. It goes
-// through its keys 32 at a time (a step). Rows are asked into L2 a step ahead and stored in shared
+// A CTA has a tile of heads and one range of the line of blocks (sparse_plan.hpp), which are of one
+// step here, 32 keys; neighbouring CTAs have the same range and other heads, so that L2 serves the
+// later reads of a row. Rows are asked into L2 a step ahead and stored in shared
 // memory as bf16, codes as they are: their scales are applied in fp32 to scores and to weights, so
 // that no product of a code and a scale is ever rounded. Warp
 // w computes for w % 4 of the columns the scores' part of that group of 128 (and a quarter of the
 // rope's), and 64 columns of the output.
 //
 // Invariants: rows of invalid keys are zero in shared memory and their weights are zero. Each step
-// has five barriers; what is between two of them is named at each. Nothing depends on the
+// has four or five barriers; what is between two of them is named at each. Nothing depends on the
 // architecture.
 #pragma once
+
+#include <type_traits>
 
 #include "common/cuda/sparse_softmax.cuh"
 #include "common/cuda/warp_mma.cuh"
@@ -35,6 +37,8 @@ inline constexpr float kLog2e = 1.4426950408889634f;
 
 struct Args {
   KernelArgs call;
+  int32_t first_range = 0;       // of those that this launch works on
+  int32_t first_token = 0;       // that they begin in
   float* partial = nullptr;      // [slot][head][512], divided by their sums
   float* partial_lse = nullptr;  // [slot][head], log2; -inf for no key
   float* partial_max = nullptr;  // [slot][head], log2
@@ -43,6 +47,12 @@ struct Args {
 // Heads of all tiles.
 DSAKIT_HOST_DEVICE inline int padded_heads(const Plan& plan, int tile_heads) {
   return plan.head_tiles * tile_heads;
+}
+// Slot of what range g writes of a token; its first, or the token that it begins inside. With a
+// fixed cut a range is a part of one token.
+DSAKIT_HOST_DEVICE inline int64_t partial_slot(const Args& args, int g, bool begins_inside) {
+  return args.call.plan.fixed ? g - args.first_range
+                              : int64_t{g} * kPartialSlots + (begins_inside ? 1 : 0);
 }
 // Heads of a CTA.
 DSAKIT_HOST_DEVICE inline int tile_heads(int heads) {
@@ -62,8 +72,11 @@ struct Shape {
   static constexpr int kScaleOffset = kScoreOffset + kScoreBytes;  // float [step][4]
   static constexpr int kFactorOffset = kScaleOffset + kStep * 16;  // float [head]
   static constexpr int kValidOffset = kFactorOffset + kHeads * 4;  // uint8_t [step]
-  static constexpr int kBytes = kValidOffset + kStep;
-  static_assert(kWeightCopies * kHeads * kWeightPitch <= kScoreBytes && kBytes <= 99 * 1024);
+  // bf16 weights have a place of their own, many copies lie over the scores.
+  static constexpr int kWeightBytes = kWeightCopies * kHeads * kWeightPitch;
+  static constexpr int kWeightOffset = kFp8 ? kScoreOffset : kValidOffset + kStep;
+  static constexpr int kBytes = kValidOffset + kStep + (kFp8 ? 0 : kWeightBytes);
+  static_assert((!kFp8 || kWeightBytes <= kScoreBytes) && kBytes <= 99 * 1024);
 };
 
 template <class S>
@@ -205,7 +218,7 @@ struct Cta {
   __device__ __forceinline__ void compute_scores() const {
     const int group = warp % 4;
     float s[kScoreTiles][4] = {};
-#pragma unroll 4
+#pragma unroll S::kFp8 ? 4 : 8
     for (int i = 0; i < 8; ++i) add_products(s, group * 128 + i * 16);
     const int key = (S::kTiles == 2 ? 0 : warp / 4 * 16) + (lane & 3) * 2;
     if constexpr (S::kFp8) {
@@ -245,13 +258,20 @@ struct Cta {
     const int key = static_cast<int>(threadIdx.x) % kHeadThreads * kKeys;
     const float scale_log2 = args.call.problem.scale * kLog2e;
     float top = -INFINITY;
+    using Keys = std::conditional_t<kKeys == 4, float4, float2>;
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const Keys part =
+          *reinterpret_cast<const Keys*>(scores() + (g * S::kHeads + head) * kScorePitch + key);
+      const float* const x = reinterpret_cast<const float*>(&part);
+#pragma unroll
+      for (int i = 0; i < kKeys; ++i) w[i] = g == 0 ? x[i] : w[i] + x[i];
+    }
+    using Flags = std::conditional_t<kKeys == 4, uint32_t, uint16_t>;
+    const uint32_t is_key = *reinterpret_cast<const Flags*>(valid() + key);
 #pragma unroll
     for (int i = 0; i < kKeys; ++i) {
-      float x = 0.0f;
-#pragma unroll
-      for (int g = 0; g < kGroups; ++g)
-        x += scores()[(g * S::kHeads + head) * kScorePitch + key + i];
-      w[i] = valid()[key + i] ? x * scale_log2 : -INFINITY;
+      w[i] = is_key >> 8 * i & 1 ? w[i] * scale_log2 : -INFINITY;
       top = fmaxf(top, w[i]);
     }
     const float factor = state.admit(head_max(top));
@@ -269,7 +289,7 @@ struct Cta {
   __device__ __forceinline__ void store_weights(const float (&w)[kKeys]) const {
     const int head = static_cast<int>(threadIdx.x) / kHeadThreads;
     const int key = static_cast<int>(threadIdx.x) % kHeadThreads * kKeys;
-    uint8_t* to = smem + S::kScoreOffset + head * kWeightPitch + key * 2;
+    uint8_t* to = smem + S::kWeightOffset + head * kWeightPitch + key * 2;
     const auto put = [](uint8_t* at, uint32_t pair) { *reinterpret_cast<uint32_t*>(at) = pair; };
     constexpr int kCopy = S::kHeads * kWeightPitch;
     if constexpr (S::kFp8) {
@@ -287,8 +307,11 @@ struct Cta {
         }
       }
     } else {
-#pragma unroll
-      for (int i = 0; i < kKeys; i += 2) put(to + i * 2, pack_bf16(w[i], w[i + 1]));
+      if constexpr (kKeys == 4) {
+        *reinterpret_cast<uint2*>(to) = make_uint2(pack_bf16(w[0], w[1]), pack_bf16(w[2], w[3]));
+      } else {
+        put(to, pack_bf16(w[0], w[1]));
+      }
     }
   }
 
@@ -311,11 +334,11 @@ struct Cta {
   // O += P * V for this warp's 64 columns.
   __device__ __forceinline__ void add_values(float (&o)[S::kTiles][8][4]) const {
     const int copy = S::kFp8 ? warp / 2 : 0;
-    const uint32_t weights = shared_address(smem + S::kScoreOffset) +
+    const uint32_t weights = shared_address(smem + S::kWeightOffset) +
                              (copy * S::kHeads + (lane & 15)) * kWeightPitch + (lane >> 4) * 16;
     const uint32_t values = shared_address(smem + S::kKeyOffset) + (lane & 15) * kPitch +
                             (warp * 64 + (lane >> 4) * 8) * 2;
-#pragma unroll 1
+#pragma unroll S::kFp8 ? 1 : 2
     for (int k = 0; k < kStep / 16; ++k) {
       uint32_t a[S::kTiles][4], rest[S::kTiles][4];
 #pragma unroll
@@ -376,6 +399,7 @@ struct Cta {
       for (int r = 0; r < 2; ++r) {
         const int of_tile = t * 16 + lane / 4 + 8 * r;
         const float inverse = factors()[of_tile];
+        if (first_head() + of_tile >= args.call.problem.heads) continue;
         float* const to = args.partial + (slot * heads + first_head() + of_tile) * kLatent +
                           warp * 64 + (lane & 3) * 2;
 #pragma unroll
@@ -402,7 +426,7 @@ struct Cta {
       divisor = sum + exp2_approx(sink - state.offset());
       if (there) write_stats(args.call, token, head, sum, divisor, state.base, state.top);
     } else {
-      const int64_t at = share.slot * padded_heads(args.call.plan, S::kHeads) + head;
+      const int64_t at = slot(share) * padded_heads(args.call.plan, S::kHeads) + head;
       args.partial_lse[at] = sum == 0.0f ? -INFINITY : state.base + log2f(sum);
       args.partial_max[at] = state.top;
     }
@@ -412,21 +436,33 @@ struct Cta {
   // ---- 5 work ----
 
   __device__ __forceinline__ int range() const {
-    return static_cast<int>(blockIdx.x) / args.call.plan.head_tiles;
+    return args.first_range + static_cast<int>(blockIdx.x) / args.call.plan.head_tiles;
+  }
+  __device__ __forceinline__ int64_t slot(const Share& share) const {
+    return partial_slot(args, range(), share.first == 0);
   }
   // Keeps the compiler from carrying over what it knows about x, in registers that are wanted.
   __device__ __forceinline__ static void forget(int& x) {
     asm volatile("" : "+r"(x));
   }
 
+  // Waits until the scores of this warp's heads are there.
+  __device__ __forceinline__ void wait_for_scores() const {
+    if constexpr (S::kTiles == 2) {
+      asm volatile("bar.sync %0, 128;" ::"r"(1 + warp / 4) : "memory");
+    } else {
+      __syncthreads();
+    }
+  }
+
   // Attends to the range's share of a token.
   __device__ __forceinline__ void attend(float (&o)[S::kTiles][8][4], int& token) {
     const Share share = share_of(args.call, range(), token);
-    int at = share.first * kBlock;
-    const int end = min(keys_of(args.call, token), share.last * kBlock);
+    int at = share.first * kStep;
+    const int end = min(keys_of(args.call, token), share.last * kStep);
     if (at >= end) return;
-    fetch_q(token);
     int entry = load_entry(token, at + row, end);
+    fetch_q(token);
 #pragma unroll 1
     for (; at < end; at += kStep) {
       forget(token);  // where its list starts is computed anew
@@ -438,10 +474,10 @@ struct Cta {
       wait_for_chunks();
       __syncthreads();  // the keys, and at first the queries, are there
       compute_scores();
-      __syncthreads();  // the scores are there
+      wait_for_scores();
       float w[kKeys];
       weigh(w);
-      __syncthreads();  // the scores are in registers
+      if constexpr (S::kFp8) __syncthreads();  // the scores are in registers
       store_weights(w);
       __syncthreads();  // the weights are there
       scale_rows(o);
@@ -466,7 +502,7 @@ struct Cta {
       if (share.whole) {
         write_final(o, token);
       } else {
-        write_partial(o, share.slot);
+        write_partial(o, slot(share));
       }
     }
   }

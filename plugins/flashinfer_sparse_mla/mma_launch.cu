@@ -4,13 +4,18 @@
 #include <algorithm>
 
 #include "common/cuda/sparse_args.cuh"
+#include "flashinfer_sparse_mla/mma_early.hpp"
 #include "flashinfer_sparse_mla/mma_merge.cuh"
 
 namespace dsakit::sparse::mma {
 namespace {
 
-// Cost of a cut token in blocks: its partials, their merge, and loading Q once more.
-constexpr int kMergeBlocks = 3;
+// Cost of a cut token in steps: its partials, their merge, and loading Q once more.
+constexpr int kMergeSteps = 6;
+// Steps of the parts that a fixed cut makes of a token.
+constexpr int kFixedSteps = 16;
+// Partials of a token from which many threads share them out.
+constexpr int kManyPartials = 8;
 
 using Kernel = void (*)(Args);
 struct Variant {
@@ -38,17 +43,58 @@ size_t partial_rows(int heads, int groups) {
          static_cast<size_t>(head_tiles(heads) * tile_heads(heads));
 }
 
+template <int kParts>
+__global__ void __launch_bounds__(kColumnThreads* kParts)
+    merge_kernel(const __grid_constant__ Args args) {
+  merge<kParts>(args);
+}
+
+// Merges what `ranges` ranges have written. A fixed cut's tokens are all merged alike.
+cudaError_t launch_merge(const Args& args, int ranges, cudaStream_t stream) {
+  const Plan& plan = args.call.plan;
+  const int tokens = args.call.problem.tokens;
+  const int cut =
+      plan.fixed ? ranges / (plan.blocks / plan.grain) : std::max(std::min(tokens, ranges - 1), 1);
+  const dim3 grid(static_cast<unsigned>(args.call.problem.heads), static_cast<unsigned>(cut));
+  if (!plan.fixed) {
+    const bool many = ranges / tokens >= kManyPartials;
+    int device = 0, major = 0;
+    cudaError_t status = cudaGetDevice(&device);
+    if (status == cudaSuccess)
+      status = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (status != cudaSuccess) return status;
+    if (major >= 9) return launch_early_merge(args, grid, many, stream);
+    if (many) {
+      merge_kernel<kManyParts><<<grid, kColumnThreads * kManyParts, 0, stream>>>(args);
+      return cudaGetLastError();
+    }
+  }
+  merge_kernel<1><<<grid, kColumnThreads, 0, stream>>>(args);
+  return cudaGetLastError();
+}
+
+// Enqueues the work of `ranges` ranges from args.first_range on.
+cudaError_t launch_ranges(const Args& args, int ranges, cudaStream_t stream) {
+  const Problem& problem = args.call.problem;
+  const Variant& variant = kVariants[problem.fp8][problem.heads > 16];
+  variant.kernel<<<static_cast<unsigned>(ranges * args.call.plan.head_tiles), kThreads,
+                   static_cast<size_t>(variant.bytes), stream>>>(args);
+  const cudaError_t status = cudaGetLastError();
+  return status != cudaSuccess || !args.call.plan.merge ? status
+                                                        : launch_merge(args, ranges, stream);
+}
+
 }  // namespace
 
 Plan make_plan(int tokens, int heads, int topk, int max_ctas) {
   Plan plan;
   plan.head_tiles = head_tiles(heads);
-  plan.blocks = std::max(1, ceil_div(topk, kBlock));
+  plan.blocks = std::max(1, ceil_div(topk, kStep));
   const int64_t line = int64_t{tokens} * plan.blocks;
   const int groups = groups_for(heads, max_ctas);
   const int whole = ceil_div(tokens, groups) * plan.blocks;
   const int cut = ceil_div(line, groups);
-  if (tokens == 0 || whole <= cut + kMergeBlocks) {
+  if (tokens == 0 || whole <= cut + kMergeSteps) {
     plan.groups = std::min(tokens, groups);
     plan.grain = plan.blocks;
   } else {
@@ -60,6 +106,22 @@ Plan make_plan(int tokens, int heads, int topk, int max_ctas) {
     plan.share = grains / plan.groups;
     plan.longer = grains % plan.groups;
   }
+  plan.most = groups;
+  return plan;
+}
+
+Plan fixed_plan(int tokens, int heads, int topk, int max_ctas) {
+  Plan plan;
+  plan.head_tiles = head_tiles(heads);
+  plan.most = groups_for(heads, max_ctas);
+  const int steps = std::max(1, ceil_div(topk, kStep));
+  const int parts = std::min(ceil_div(steps, kFixedSteps), plan.most * kPartialSlots);
+  plan.fixed = true;
+  plan.grain = ceil_div(steps, parts);
+  plan.blocks = plan.grain * parts;
+  plan.groups = tokens * parts;
+  plan.share = 1;
+  plan.merge = parts > 1;
   return plan;
 }
 
@@ -100,20 +162,22 @@ int launch(const Problem& problem, const Plan& plan, void* workspace, void* stre
   if (problem.tokens == 0) return cudaSuccess;
   Args args;
   args.call = make_call(problem, plan);
-  const size_t rows = partial_rows(problem.heads, plan.groups);
+  const size_t rows = partial_rows(problem.heads, plan.most);
   args.partial = static_cast<float*>(workspace);
   args.partial_lse = args.partial + rows * kLatent;
   args.partial_max = args.partial_lse + rows;
   const auto on = static_cast<cudaStream_t>(stream);
-  const Variant& variant = kVariants[problem.fp8][problem.heads > 16];
-  variant.kernel<<<static_cast<unsigned>(plan.groups * plan.head_tiles), kThreads,
-                   static_cast<size_t>(variant.bytes), on>>>(args);
-  if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess || !plan.merge)
-    return status;
-  const int cut = std::max(std::min(problem.tokens, plan.groups - 1), 1);
-  merge_kernel<<<dim3(static_cast<unsigned>(problem.heads), static_cast<unsigned>(cut)),
-                 kMergeThreads, 0, on>>>(args);
-  return cudaGetLastError();
+  if (!plan.fixed || !plan.merge) return launch_ranges(args, plan.groups, on);
+  const int parts = plan.blocks / plan.grain;  // of a token; each writes a partial
+  const int tokens = plan.most * kPartialSlots / parts;
+  for (int first = 0; first < problem.tokens; first += tokens) {
+    args.first_token = first;
+    args.first_range = first * parts;
+    const int ranges = std::min(tokens, problem.tokens - first) * parts;
+    if (const cudaError_t status = launch_ranges(args, ranges, on); status != cudaSuccess)
+      return status;
+  }
+  return cudaSuccess;
 }
 
 }  // namespace dsakit::sparse::mma

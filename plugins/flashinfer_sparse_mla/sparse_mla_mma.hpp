@@ -16,9 +16,14 @@
 
 namespace dsakit::sparse::mma {
 
-// The plan for `tokens` tokens on `max_ctas` CTAs that run at once. tokens * topk / 64 is under
-// 2^31.
+// Keys by which a call's blocks are counted: tokens * (topk / kCountedKeys + 1) is under 2^31.
+inline constexpr int kCountedKeys = 16;
+
+// The plan for `tokens` tokens on `max_ctas` CTAs that run at once.
 Plan make_plan(int tokens, int heads, int topk, int max_ctas);
+
+// The same where no token's bits depend on the rest of the call: each token is cut alike.
+Plan fixed_plan(int tokens, int heads, int topk, int max_ctas);
 
 // Device memory that a launch under any plan for up to `max_ctas` needs.
 size_t workspace_bytes(int heads, int max_ctas);

@@ -6,6 +6,8 @@
 //   kLayouts, kFeatures   names that its manifest serves
 //   kPow2Scales           whether it serves kv_scale = pow2_fp32 alone
 //   has_code              whether it has kernels for the current device; without it: sm_90 alone
+//   fixed_plan            the plan for feature deterministic; without it: whole_tokens()
+//   kCountedKeys          keys of a block in check_reach(); without it: kBlock
 //   make_plan, workspace_bytes, device_ctas, launch   as in the plugin's launch header
 //   move_kv_rows          as in its kv_rows.hpp
 // The manifest's limits of heads and topk are here. An instance is immutable; threads as
@@ -124,9 +126,7 @@ class SparseBackend {
     const detail::DeviceScope scope(config_.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
     const Problem problem = host::make_problem(config_, view);
-    Plan plan = Kernels::make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
-    if (config_.deterministic) plan = whole_tokens(plan, problem.tokens);
-    const int status = Kernels::launch(problem, plan, args.workspace, args.stream);
+    const int status = Kernels::launch(problem, plan_of(problem), args.workspace, args.stream);
     return status == 0 ? DSAKIT_RC_OK : detail::failed(error, status, "launching the kernels");
   }
 
@@ -144,6 +144,21 @@ class SparseBackend {
     return Kernels::workspace_bytes(static_cast<int>(config_.heads), ctas_);
   }
 
+  Plan plan_of(const Problem& problem) const {
+    if constexpr (requires { Kernels::fixed_plan; }) {
+      if (config_.deterministic)
+        return Kernels::fixed_plan(problem.tokens, problem.heads, problem.topk, ctas_);
+    }
+    const Plan plan = Kernels::make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
+    return config_.deterministic ? whole_tokens(plan, problem.tokens) : plan;
+  }
+
+  // Keys of the blocks by which check_reach() counts.
+  static constexpr int counted_keys() {
+    if constexpr (requires { Kernels::kCountedKeys; }) return Kernels::kCountedKeys;
+    return kBlock;
+  }
+
   // What the kernels' copies and counters can reach.
   dsakit_rc check_reach(const sdk::RunView& view, sdk::Error& error) const {
     const sdk::CacheView& cache = view.cache[0];
@@ -153,7 +168,7 @@ class SparseBackend {
             host::check_pool(cache.data, cache.page_stride, cache.row_stride, error);
         rc != DSAKIT_RC_OK)
       return rc;
-    return host::check_counts(view, cache.topk, kBlock, error);
+    return host::check_counts(view, cache.topk, counted_keys(), error);
   }
 
   dsakit_rc move_rows(const dsakit_kv_args& args, bool append, sdk::Error& error) const {
