@@ -95,9 +95,19 @@ inline dsakit_rc check_pool(const std::byte* data, std::int64_t page_stride,
   return error.fail(DSAKIT_RC_UNSUPPORTED, "kv and its strides must be multiples of 16 bytes");
 }
 
-// The call that a checked view describes; lse conventions and rope come from the configuration.
-inline cuda::Problem make_problem(const sdk::Config& config, const sdk::RunView& view) {
-  const sdk::CacheView& cache = view.cache[0];
+// Strides of a cache (a view of one, or of rows in it) as its layout fixes them.
+template <class View>
+void place_rows(const KvLayout& layout, View& view) {
+  if (!layout.footer()) return;
+  view.row_stride = layout.row_bytes;
+  if (view.pages <= 1) view.page_stride = 0;
+}
+
+// The call that a checked view describes, with its first or second list of keys; lse conventions
+// and rope come from the configuration.
+inline cuda::Problem make_problem(const sdk::Config& config, const sdk::RunView& view,
+                                  int list = 0) {
+  const sdk::CacheView& cache = view.cache[list];
   const std::int64_t inner = view.q_token.inner_count;
   cuda::Problem problem;
   problem.tokens = static_cast<std::int32_t>(view.tokens);
@@ -105,6 +115,7 @@ inline cuda::Problem make_problem(const sdk::Config& config, const sdk::RunView&
   problem.topk = static_cast<std::int32_t>(cache.topk);
   problem.rope = config.d_qk > config.d_v;
   problem.fp8 = config.layout->element != KvElement::bf16;
+  problem.footer = config.layout->footer();
   problem.index64 = cache.wide_indices;
   problem.lse_log2 = config.lse == sdk::LseBase::log2;
   problem.lse_with_sink = config.lse_with_sink;
@@ -143,9 +154,9 @@ inline cuda::Problem make_problem(const sdk::Config& config, const sdk::RunView&
 inline dsakit_rc check_counts(const sdk::RunView& view, std::int64_t topk, std::int64_t block,
                               sdk::Error& error) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const sdk::CacheView& cache = view.cache[0];
-  if (cache.pages > kMost / cache.page_size)
-    return error.fail(DSAKIT_RC_UNSUPPORTED, "kv has 2^31 slots or more");
+  for (int i = 0; i < view.caches; ++i)
+    if (view.cache[i].pages > kMost / view.cache[i].page_size)
+      return error.fail(DSAKIT_RC_UNSUPPORTED, "kv has 2^31 slots or more");
   if (view.tokens > kMost / (topk / block + 1))
     return error.fail(DSAKIT_RC_UNSUPPORTED, "q has too many tokens for this topk");
   return DSAKIT_RC_OK;
@@ -167,6 +178,7 @@ inline cuda::KvRows make_rows(const sdk::Config& config, const sdk::KvRowsView& 
   rows.row_bytes = view.row_bytes;
   rows.elements = static_cast<std::int32_t>(config.d_qk);
   rows.fp8 = config.layout->element != KvElement::bf16;
+  rows.footer = config.layout->footer();
   rows.pow2_scales = config.kv_scale != sdk::ScaleKind::any;
   return rows;
 }

@@ -20,6 +20,7 @@
 
 #include "common/cuda/sparse_softmax.cuh"
 #include "common/cuda/warp_mma.cuh"
+#include "dsakit/kv_layout.hpp"
 #include "flashinfer_sparse_mla/sparse_mla_mma.hpp"
 
 namespace dsakit::sparse::mma {
@@ -33,12 +34,24 @@ inline constexpr int kGroups = 4;        // of 128 columns, with a scale each
 inline constexpr int kPitch = 1168;      // bytes from row to row: 16 apart for ldmatrix
 inline constexpr int kScorePitch = 40;   // floats
 inline constexpr int kWeightPitch = 80;  // bytes
+inline constexpr KvLayout kFooted = *find_kv_layout("v4_584");
 inline constexpr float kLog2e = 1.4426950408889634f;
+
+// A second list of keys and the cache that it is about; its keys follow those of the first on a
+// token's line, from `from` on.
+struct SecondList {
+  Tensors tensors;
+  Divisor page_size;
+  int32_t topk = 0, from = kNoSecond;
+  bool index64 = false;
+  static constexpr int32_t kNoSecond = INT32_MAX;
+};
 
 struct Args {
   KernelArgs call;
   int32_t first_range = 0;       // of those that this launch works on
   int32_t first_token = 0;       // that they begin in
+  SecondList second;             // layouts with a footer only
   float* partial = nullptr;      // [slot][head][512], divided by their sums
   float* partial_lse = nullptr;  // [slot][head], log2; -inf for no key
   float* partial_max = nullptr;  // [slot][head], log2
@@ -59,9 +72,15 @@ DSAKIT_HOST_DEVICE inline int tile_heads(int heads) {
   return heads <= 16 ? 16 : 32;
 }
 
-template <bool kFp8_, int kTiles_>  // kTiles: of 16 heads
+// How a pool's rows are stored. With a footer: codes under one power of two for each 64 columns,
+// behind the rows of the page, and bf16 rope columns that count among the 512 of K and V. What they
+// stand for is bf16, so that is what is stored in shared memory.
+enum class Rows { kBf16, kGroups, kFooter };
+
+template <Rows kRows, int kTiles_>  // kTiles: of 16 heads
 struct Shape {
-  static constexpr bool kFp8 = kFp8_;
+  static constexpr bool kFp8 = kRows == Rows::kGroups;
+  static constexpr bool kFooter = kRows == Rows::kFooter;
   static constexpr int kTiles = kTiles_;
   static constexpr int kHeads = 16 * kTiles;
   static constexpr int kKeyOffset = kHeads * kPitch;
@@ -81,12 +100,14 @@ struct Shape {
 
 template <class S>
 struct Cta {
-  static constexpr int kRowThreads = kThreads / kStep;                  // that load a row
-  static constexpr int kRowParts = (S::kFp8 ? 32 : 64) / kRowThreads;   // 16-byte parts of latent
-  static constexpr int kRopeAt = S::kFp8 ? kLatent + 16 : kLatent * 2;  // bytes before rope
-  static constexpr int kHeadThreads = kThreads / S::kHeads;             // that have a row of scores
-  static constexpr int kKeys = kStep / kHeadThreads;                    // of scores a thread
-  static constexpr int kScoreTiles = S::kTiles == 2 ? 4 : 2;            // of 8 keys, a warp
+  static constexpr int kRowThreads = kThreads / kStep;                 // that load a row
+  static constexpr int kRowParts = (S::kFp8 ? 32 : 64) / kRowThreads;  // 16-byte parts of latent
+  static constexpr int kRopeAt = S::kFooter ? kFooted.rope_offset
+                                 : S::kFp8  ? kLatent + 16
+                                            : kLatent * 2;     // bytes before rope
+  static constexpr int kHeadThreads = kThreads / S::kHeads;   // that have a row of scores
+  static constexpr int kKeys = kStep / kHeadThreads;          // of scores a thread
+  static constexpr int kScoreTiles = S::kTiles == 2 ? 4 : 2;  // of 8 keys, a warp
 
   const Args& args;
   uint8_t* const smem;
@@ -113,38 +134,91 @@ struct Cta {
 
   // ---- 1 keys ----
 
-  // The slot at place `at` of a token's list, or -1.
-  __device__ __forceinline__ int load_entry(int token, int at, int end) const {
+  // Whether a place on a token's line is one of the second list.
+  __device__ __forceinline__ bool in_second(int at) const {
+    if constexpr (S::kFooter) return at >= args.second.from;
+    return false;
+  }
+  __device__ __forceinline__ const Tensors& tensors_at(int at) const {
+    return in_second(at) ? args.second.tensors : args.call.problem.tensors;
+  }
+  // Keys of the second list, by its lengths.
+  __device__ __forceinline__ int second_keys(int token) const {
+    const Tensors& tensors = args.second.tensors;
+    const int topk = args.second.topk;
+    if (!tensors.length) return topk;
+    const int length = tensors.length[token / tensors.tokens_per_length * tensors.length_stride];
+    return min(max(length, 0), topk);
+  }
+  // Where the list of a place ends.
+  __device__ __forceinline__ int end_of_list(int token, int at) const {
+    return in_second(at) ? args.second.from + second_keys(token) : keys_of(args.call, token);
+  }
+  // The step after the one at `at`: the second list's first behind the first list's last key.
+  __device__ __forceinline__ int next_step(int token, int at) const {
+    at += kStep;
+    if constexpr (S::kFooter) {
+      if (args.second.from != SecondList::kNoSecond && at < args.second.from &&
+          at >= keys_of(args.call, token))
+        return args.second.from;
+    }
+    return at;
+  }
+
+  // The slot of this thread's row in a step, or -1.
+  __device__ __forceinline__ int load_entry(int token, int step, int end) const {
+    int at = step + row;
+    if constexpr (S::kFooter) end = min(end, end_of_list(token, step));
     if (at >= end) return -1;
-    const Tensors& tensors = args.call.problem.tensors;
+    const Tensors& tensors = tensors_at(step);
+    bool index64 = args.call.problem.index64;
+    if (in_second(step)) {
+      at -= args.second.from;
+      index64 = args.second.index64;
+    }
     const int64_t place = token_offset(args.call, tensors.index_token, token) + at;
-    if (!args.call.problem.index64) return static_cast<const int32_t*>(tensors.indices)[place];
+    if (!index64) return static_cast<const int32_t*>(tensors.indices)[place];
     const int64_t entry = static_cast<const int64_t*>(tensors.indices)[place];
     return entry >= 0 && entry < tensors.slots ? static_cast<int>(entry) : -1;
   }
 
-  // The bytes of a row that there is.
-  __device__ __forceinline__ const uint8_t* row_bytes(int entry) const {
-    const Tensors& tensors = args.call.problem.tensors;
+  // Where the row of an entry is.
+  struct Place {
+    const uint8_t* page;
+    uint32_t row;
+  };
+  __device__ __forceinline__ Place place_of(int entry, int step) const {
+    const Tensors& tensors = tensors_at(step);
     const auto slot = static_cast<uint32_t>(entry);
-    const uint32_t page = args.call.page_size.quotient(slot);
-    return static_cast<const uint8_t*>(tensors.kv) + page * tensors.kv_page +
-           (slot - page * tensors.page_size) * tensors.kv_row;
+    const uint32_t page =
+        in_second(step) ? args.second.page_size.quotient(slot) : args.call.page_size.quotient(slot);
+    return {static_cast<const uint8_t*>(tensors.kv) + page * tensors.kv_page,
+            slot - page * tensors.page_size};
+  }
+  __device__ __forceinline__ const uint8_t* row_bytes(int entry, int step) const {
+    const Place place = place_of(entry, step);
+    return place.page + place.row * tensors_at(step).kv_row;
   }
 
   // Brings the row of an entry into L2.
-  __device__ __forceinline__ void prefetch(int entry) const {
-    if (static_cast<uint32_t>(entry) >= args.call.problem.tensors.slots) return;
-    const uint8_t* from = row_bytes(entry);
-    const int bytes = kRopeAt + (args.call.problem.rope ? 128 : 0);
+  __device__ __forceinline__ void prefetch(int entry, int step) const {
+    if (static_cast<uint32_t>(entry) >= tensors_at(step).slots) return;
+    const uint8_t* from = row_bytes(entry, step);
+    const int bytes = kRopeAt + (S::kFooter || args.call.problem.rope ? 128 : 0);
     for (int at = part * 128; at < bytes + 127; at += kRowThreads * 128)
       prefetch_line(from + min(at, bytes - 1));
+    if (S::kFooter && part == kRowThreads - 1)
+      prefetch_line(footer_of(place_of(entry, step), tensors_at(step).page_size));
   }
 
   // Fetches the row of an entry and stores it; copies are still under way afterwards.
-  __device__ __forceinline__ void fetch(int entry) const {
-    const bool is_key = static_cast<uint32_t>(entry) < args.call.problem.tensors.slots;
-    const uint8_t* from = row_bytes(is_key ? entry : 0) + part * 16;
+  __device__ __forceinline__ void fetch(int entry, int step) const {
+    const bool is_key = static_cast<uint32_t>(entry) < tensors_at(step).slots;
+    if constexpr (S::kFooter) {
+      fetch_footed(place_of(is_key ? entry : 0, step), tensors_at(step).page_size, is_key);
+      return;
+    }
+    const uint8_t* from = row_bytes(is_key ? entry : 0, step) + part * 16;
     uint8_t* const to = smem + S::kKeyOffset + row * kPitch;
     if (args.call.problem.rope)
       copy_chunk(shared_address(to) + kLatent * 2 + part * 16, from + kRopeAt, is_key);
@@ -160,6 +234,44 @@ struct Cta {
         copy_chunk(shared_address(to) + (part + kRowThreads * i) * 16, from + kRowThreads * i * 16,
                    is_key);
     }
+  }
+  // The scales of a row.
+  __device__ __forceinline__ static const uint8_t* footer_of(const Place& place,
+                                                             uint32_t page_size) {
+    return place.page + int64_t{page_size} * kFooted.row_bytes +
+           int64_t{place.row} * kFooted.footer_bytes;
+  }
+  __device__ __forceinline__ void fetch_footed(const Place& place, uint32_t page_size,
+                                               bool is_key) const {
+    const uint8_t* const from = place.page + int64_t{place.row} * kFooted.row_bytes + part * 16;
+    uint8_t* const to = smem + S::kKeyOffset + row * kPitch;
+    copy_chunk(shared_address(to) + kFooted.latent * 2 + part * 16, from + kFooted.rope_offset,
+               is_key);
+    if (part == 0) valid()[row] = is_key;
+    constexpr int kParts = kFooted.latent / 16, kLoads = (kParts + kRowThreads - 1) / kRowThreads;
+    uint2 scales = make_uint2(0, 0);
+    if (is_key) scales = __ldg(reinterpret_cast<const uint2*>(footer_of(place, page_size)));
+    uint4 codes[kLoads];
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i)
+      codes[i] = load_row(from + kRowThreads * i * 16, is_key && part + kRowThreads * i < kParts);
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const int at = part + kRowThreads * i;  // of 16 codes
+      if (at >= kParts) continue;
+      const int group = at / (kFooted.group / 16);
+      const uint32_t scale = bf16_of_ue8m0((group < 4 ? scales.x : scales.y) >> 8 * (group & 3));
+      const uint2 a = scaled(codes[i].x, scale), b = scaled(codes[i].y, scale);
+      const uint2 c = scaled(codes[i].z, scale), d = scaled(codes[i].w, scale);
+      auto* const pair = reinterpret_cast<uint4*>(to + at * 32);
+      pair[0] = make_uint4(a.x, a.y, b.x, b.y);
+      pair[1] = make_uint4(c.x, c.y, d.x, d.y);
+    }
+  }
+  // Four codes times a scale.
+  __device__ __forceinline__ static uint2 scaled(uint32_t codes, uint32_t scale) {
+    const uint2 values = bf16_of_word(codes);
+    return make_uint2(multiply_pairs(values.x, scale), multiply_pairs(values.y, scale));
   }
   __device__ __forceinline__ void store_codes(uint8_t* to, const uint8_t* from, bool is_key) const {
     uint4 codes[kRowParts];
@@ -459,17 +571,19 @@ struct Cta {
   __device__ __forceinline__ void attend(float (&o)[S::kTiles][8][4], int& token) {
     const Share share = share_of(args.call, range(), token);
     int at = share.first * kStep;
-    const int end = min(keys_of(args.call, token), share.last * kStep);
+    const int end = min(end_of_list(token, share.last * kStep - 1), share.last * kStep);
     if (at >= end) return;
-    int entry = load_entry(token, at + row, end);
+    int entry = load_entry(token, at, end);
     fetch_q(token);
 #pragma unroll 1
-    for (; at < end; at += kStep) {
+    while (at < end) {
       forget(token);  // where its list starts is computed anew
-      const int next = load_entry(token, at + kStep + row, end);
+      const int after = next_step(token, at);
+      const int next = load_entry(token, after, end);
       __syncthreads();  // nobody reads the last step's keys and weights
-      fetch(entry);
-      prefetch(next);
+      fetch(entry, at);
+      prefetch(next, after);
+      at = after;
       entry = next;
       wait_for_chunks();
       __syncthreads();  // the keys, and at first the queries, are there

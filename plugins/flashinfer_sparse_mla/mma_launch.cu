@@ -26,9 +26,14 @@ struct Variant {
 template <class S>
 constexpr Variant kVariant{attention_kernel<S>, S::kBytes};
 
-// By fp8, by tiles of 16 heads.
-constexpr Variant kVariants[2][2] = {{kVariant<Shape<false, 1>>, kVariant<Shape<false, 2>>},
-                                     {kVariant<Shape<true, 1>>, kVariant<Shape<true, 2>>}};
+// By how rows are stored, by tiles of 16 heads.
+template <Rows kRows>
+constexpr Variant kOfRows[2] = {kVariant<Shape<kRows, 1>>, kVariant<Shape<kRows, 2>>};
+constexpr const Variant* kVariants[] = {kOfRows<Rows::kBf16>, kOfRows<Rows::kGroups>,
+                                        kOfRows<Rows::kFooter>};
+Rows rows_of(const Problem& problem) {
+  return problem.footer ? Rows::kFooter : problem.fp8 ? Rows::kGroups : Rows::kBf16;
+}
 
 int head_tiles(int heads) {
   return ceil_div(heads, tile_heads(heads));
@@ -76,12 +81,34 @@ cudaError_t launch_merge(const Args& args, int ranges, cudaStream_t stream) {
 // Enqueues the work of `ranges` ranges from args.first_range on.
 cudaError_t launch_ranges(const Args& args, int ranges, cudaStream_t stream) {
   const Problem& problem = args.call.problem;
-  const Variant& variant = kVariants[problem.fp8][problem.heads > 16];
+  const Variant& variant = kVariants[static_cast<int>(rows_of(problem))][problem.heads > 16];
   variant.kernel<<<static_cast<unsigned>(ranges * args.call.plan.head_tiles), kThreads,
                    static_cast<size_t>(variant.bytes), stream>>>(args);
   const cudaError_t status = cudaGetLastError();
   return status != cudaSuccess || !args.call.plan.merge ? status
                                                         : launch_merge(args, ranges, stream);
+}
+
+int launch_all(Args& args, void* workspace, void* stream) {
+  const Problem& problem = args.call.problem;
+  const Plan& plan = args.call.plan;
+  if (problem.tokens == 0) return cudaSuccess;
+  const size_t rows = partial_rows(problem.heads, plan.most);
+  args.partial = static_cast<float*>(workspace);
+  args.partial_lse = args.partial + rows * kLatent;
+  args.partial_max = args.partial_lse + rows;
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (!plan.fixed || !plan.merge) return launch_ranges(args, plan.groups, on);
+  const int parts = plan.blocks / plan.grain;  // of a token; each writes a partial
+  const int tokens = plan.most * kPartialSlots / parts;
+  for (int first = 0; first < problem.tokens; first += tokens) {
+    args.first_token = first;
+    args.first_range = first * parts;
+    const int ranges = std::min(tokens, problem.tokens - first) * parts;
+    if (const cudaError_t status = launch_ranges(args, ranges, on); status != cudaSuccess)
+      return status;
+  }
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -134,8 +161,8 @@ int device_ctas(int sm_count, int* error) {
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess)
     status = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  for (const auto& variants : kVariants) {
-    for (const Variant& variant : variants) {
+  for (const Variant* variants : kVariants) {
+    for (const Variant& variant : {variants[0], variants[1]}) {
       int blocks = 0;
       if (status == cudaSuccess)
         status = cudaFuncSetAttribute(variant.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -159,25 +186,25 @@ bool has_code() {
 }
 
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream) {
-  if (problem.tokens == 0) return cudaSuccess;
   Args args;
   args.call = make_call(problem, plan);
-  const size_t rows = partial_rows(problem.heads, plan.most);
-  args.partial = static_cast<float*>(workspace);
-  args.partial_lse = args.partial + rows * kLatent;
-  args.partial_max = args.partial_lse + rows;
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (!plan.fixed || !plan.merge) return launch_ranges(args, plan.groups, on);
-  const int parts = plan.blocks / plan.grain;  // of a token; each writes a partial
-  const int tokens = plan.most * kPartialSlots / parts;
-  for (int first = 0; first < problem.tokens; first += tokens) {
-    args.first_token = first;
-    args.first_range = first * parts;
-    const int ranges = std::min(tokens, problem.tokens - first) * parts;
-    if (const cudaError_t status = launch_ranges(args, ranges, on); status != cudaSuccess)
-      return status;
-  }
-  return cudaSuccess;
+  return launch_all(args, workspace, stream);
+}
+
+int keys_of_lists(int topk, int topk2) {
+  return ceil_div(topk, kStep) * kStep + topk2;
+}
+
+int launch_lists(const Problem& problem, const Problem& second, const Plan& plan, void* workspace,
+                 void* stream) {
+  Args args;
+  args.call = make_call(problem, plan);
+  args.second.tensors = second.tensors;
+  args.second.page_size = divisor(second.tensors.page_size);
+  args.second.topk = second.topk;
+  args.second.from = keys_of_lists(problem.topk, 0);
+  args.second.index64 = second.index64;
+  return launch_all(args, workspace, stream);
 }
 
 }  // namespace dsakit::sparse::mma

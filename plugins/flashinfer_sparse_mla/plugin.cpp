@@ -1,4 +1,5 @@
-// The flashinfer_sparse_mla plugin: bf16 and fp8 caches on every NVIDIA GPU from sm_80 on.
+// The flashinfer_sparse_mla plugin: bf16, fp8 and DeepSeek V4 caches on every NVIDIA GPU from sm_80
+// on.
 #include <array>
 #include <string_view>
 
@@ -10,10 +11,11 @@ namespace {
 
 struct Kernels {
   static constexpr const char* kId = "flashinfer_sparse_mla";
-  static constexpr std::array<std::string_view, 4> kLayouts{"bf16_1152", "bf16_1024",
-                                                            "fp8_656_g128", "fp8_528_g128"};
-  static constexpr std::array<std::string_view, 6> kFeatures{
-      "hisparse", "cuda_graph", "attn_sink", "topk_length", "max_logits", "deterministic"};
+  static constexpr std::array<std::string_view, 5> kLayouts{
+      "bf16_1152", "bf16_1024", "fp8_656_g128", "fp8_528_g128", "v4_584"};
+  static constexpr std::array<std::string_view, 7> kFeatures{
+      "hisparse",   "cuda_graph",    "attn_sink",   "topk_length",
+      "max_logits", "deterministic", "second_cache"};
   static constexpr bool kPow2Scales = false;
   static constexpr auto has_code = mma::has_code;
   static constexpr int kCountedKeys = mma::kCountedKeys;
@@ -22,6 +24,12 @@ struct Kernels {
   static constexpr auto workspace_bytes = mma::workspace_bytes;
   static constexpr auto device_ctas = mma::device_ctas;
   static constexpr auto launch = mma::launch;
+  static constexpr auto launch_lists = mma::launch_lists;
+  static constexpr auto keys_of_lists = mma::keys_of_lists;
+  static const char* refused(const sdk::Config& config) {
+    return config.second_cache && !config.layout->footer() ? "a second cache of this kv_layout"
+                                                           : nullptr;
+  }
   static constexpr auto move_kv_rows = mma::move_kv_rows;
 };
 

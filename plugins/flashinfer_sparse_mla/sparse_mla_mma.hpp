@@ -3,9 +3,10 @@
 //
 // No CUDA header is needed to include it; how work is divided is in sparse_plan.hpp. A row of the
 // pool is 512 bf16 values or, with Problem::fp8, 512 e4m3 codes and 4 fp32 scales (one for each 128
-// dimensions); with Problem::rope 64 bf16 values follow. For token t and head i over the selected
-// rows k, dequantised: out = softmax(scale * <q, K[k]>) * K[k][:512], with the conventions of
-// dsakit_run_args. q, kv and their strides are multiples of 16 bytes.
+// dimensions); with Problem::rope 64 bf16 values follow. With Problem::footer a pool is as v4_584.
+// For token t and head i over the selected rows k, dequantised: out = softmax(scale * <q, K[k]>) *
+// K[k][:512], with the conventions of dsakit_run_args. q, kv and their strides are multiples of 16
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,12 @@ bool has_code();
 
 // Enqueues the call. Allocates nothing and waits for nothing. Returns a cudaError_t.
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream);
+
+// The same with the keys of a second list, that of `second`, whose cache is of the same layout; a
+// layout with a footer. The plan is for keys_of_lists() keys.
+int launch_lists(const Problem& problem, const Problem& second, const Plan& plan, void* workspace,
+                 void* stream);
+int keys_of_lists(int topk, int topk2);
 
 // Enqueues rows -> pool (append) or pool -> rows. The pool and its strides are multiples of 4
 // bytes; elements is 576 or 512. Returns a cudaError_t.

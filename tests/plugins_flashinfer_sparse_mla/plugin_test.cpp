@@ -20,7 +20,7 @@ TEST(FlashinferSparseMlaPlugin, CreateFailsAsProbeDoes) {
 
 TEST(FlashinferSparseMlaPlugin, RefusesWhatItsManifestDoesNotServe) {
   plugin().expect_refusals("fp8_576_pt");
-  plugin().expect_feature_refused("deterministic");
+  plugin().expect_feature_refused("index_share");
 }
 
 }  // namespace

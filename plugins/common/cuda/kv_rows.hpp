@@ -20,6 +20,7 @@ struct KvRows {
   std::int64_t row_bytes = 0;
   std::int32_t elements = 0;  // of a row: d_qk
   bool fp8 = false;           // the pool's latent columns are e4m3 codes, else bf16
+  bool footer = false;        // as v4_584: codes whose scales are behind the rows of a page
   bool pow2_scales = false;   // scales that append writes, if the layout has scales
 };
 

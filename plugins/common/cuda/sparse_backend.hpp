@@ -7,6 +7,7 @@
 //   kPow2Scales           whether it serves kv_scale = pow2_fp32 alone
 //   has_code              whether it has kernels for the current device; without it: sm_90 alone
 //   fixed_plan            the plan for feature deterministic; without it: whole_tokens()
+//   launch_lists, keys_of_lists   for feature second_cache: of a call with a second list
 //   kCountedKeys          keys of a block in check_reach(); without it: kBlock
 //   make_plan, workspace_bytes, device_ctas, launch   as in the plugin's launch header
 //   move_kv_rows          as in its kv_rows.hpp
@@ -122,11 +123,11 @@ class SparseBackend {
     if (rc == DSAKIT_RC_OK) rc = check_workspace(args, bytes(), kAlignment, error);
     if (rc != DSAKIT_RC_OK) return rc;
     if (view.tokens == 0) return DSAKIT_RC_OK;
+    for (sdk::CacheView& cache : view.cache) host::place_rows(*config_.layout, cache);
     if (rc = check_reach(view, error); rc != DSAKIT_RC_OK) return rc;
     const detail::DeviceScope scope(config_.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
-    const Problem problem = host::make_problem(config_, view);
-    const int status = Kernels::launch(problem, plan_of(problem), args.workspace, args.stream);
+    const int status = enqueue(view, args.workspace);
     return status == 0 ? DSAKIT_RC_OK : detail::failed(error, status, "launching the kernels");
   }
 
@@ -144,12 +145,25 @@ class SparseBackend {
     return Kernels::workspace_bytes(static_cast<int>(config_.heads), ctas_);
   }
 
-  Plan plan_of(const Problem& problem) const {
+  int enqueue(const sdk::RunView& view, void* workspace) const {
+    const Problem problem = host::make_problem(config_, view);
+    if constexpr (requires { Kernels::launch_lists; }) {
+      if (view.caches == 2) {
+        const Problem second = host::make_problem(config_, view, 1);
+        const Plan plan = plan_of(problem, Kernels::keys_of_lists(problem.topk, second.topk));
+        return Kernels::launch_lists(problem, second, plan, workspace, view.stream);
+      }
+    }
+    return Kernels::launch(problem, plan_of(problem, problem.topk), workspace, view.stream);
+  }
+
+  // The plan for `keys` keys a token.
+  Plan plan_of(const Problem& problem, int keys) const {
     if constexpr (requires { Kernels::fixed_plan; }) {
       if (config_.deterministic)
-        return Kernels::fixed_plan(problem.tokens, problem.heads, problem.topk, ctas_);
+        return Kernels::fixed_plan(problem.tokens, problem.heads, keys, ctas_);
     }
-    const Plan plan = Kernels::make_plan(problem.tokens, problem.heads, problem.topk, ctas_);
+    const Plan plan = Kernels::make_plan(problem.tokens, problem.heads, keys, ctas_);
     return config_.deterministic ? whole_tokens(plan, problem.tokens) : plan;
   }
 
@@ -161,14 +175,18 @@ class SparseBackend {
 
   // What the kernels' copies and counters can reach.
   dsakit_rc check_reach(const sdk::RunView& view, sdk::Error& error) const {
-    const sdk::CacheView& cache = view.cache[0];
     if (!host::aligned(view.q, {view.q_token.outer, view.q_token.inner, view.q_head}))
       return error.fail(DSAKIT_RC_UNSUPPORTED, "q and its strides must be multiples of 16 bytes");
-    if (const dsakit_rc rc =
-            host::check_pool(cache.data, cache.page_stride, cache.row_stride, error);
-        rc != DSAKIT_RC_OK)
-      return rc;
-    return host::check_counts(view, cache.topk, counted_keys(), error);
+    std::int64_t topk = 0;
+    for (int i = 0; i < view.caches; ++i) {
+      const sdk::CacheView& cache = view.cache[i];
+      if (const dsakit_rc rc =
+              host::check_pool(cache.data, cache.page_stride, cache.row_stride, error);
+          rc != DSAKIT_RC_OK)
+        return rc;
+      topk += cache.topk;
+    }
+    return host::check_counts(view, topk, counted_keys(), error);
   }
 
   dsakit_rc move_rows(const dsakit_kv_args& args, bool append, sdk::Error& error) const {
@@ -176,6 +194,7 @@ class SparseBackend {
     if (const dsakit_rc rc = check_kv_rows(config_, *config_.layout, args, view, error);
         rc != DSAKIT_RC_OK)
       return rc;
+    host::place_rows(*config_.layout, view);
     if (const dsakit_rc rc = host::check_pool(view.data, view.page_stride, view.row_stride, error);
         rc != DSAKIT_RC_OK)
       return rc;

@@ -90,4 +90,18 @@ __device__ __forceinline__ uint2 bf16_of_word(uint32_t word) {
   return v;
 }
 
+// Products of two pairs of bf16.
+__device__ __forceinline__ uint32_t multiply_pairs(uint32_t a, uint32_t b) {
+  const __nv_bfloat162 product = __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&a),
+                                         *reinterpret_cast<const __nv_bfloat162*>(&b));
+  return *reinterpret_cast<const uint32_t*>(&product);
+}
+
+// The power of two that the low byte of `bits` is the exponent of, twice; 255 is a NaN.
+__device__ __forceinline__ uint32_t bf16_of_ue8m0(uint32_t bits) {
+  const uint32_t exponent = bits & 0xFFu;
+  const uint32_t half = exponent == 0 ? 0x0040u : exponent == 0xFF ? 0x7FC0u : exponent << 7;
+  return half | half << 16;
+}
+
 }  // namespace dsakit::cuda
