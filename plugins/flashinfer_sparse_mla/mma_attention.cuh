@@ -49,12 +49,12 @@ struct SecondList {
 
 struct Args {
   KernelArgs call;
-  int32_t first_range = 0;       // of those that this launch works on
-  int32_t first_token = 0;       // that they begin in
-  SecondList second;             // layouts with a footer only
   float* partial = nullptr;      // [slot][head][512], divided by their sums
   float* partial_lse = nullptr;  // [slot][head], log2; -inf for no key
   float* partial_max = nullptr;  // [slot][head], log2
+  int32_t first_range = 0;       // of those that this launch works on
+  int32_t first_token = 0;       // that they begin in
+  SecondList second;             // layouts with a footer only; last, as others do not read it
 };
 
 // Heads of all tiles.
@@ -87,11 +87,15 @@ struct Shape {
   // Scores of the four warps of a tile, and later weights, a copy for each scale.
   static constexpr int kScoreOffset = kKeyOffset + kStep * kPitch;
   static constexpr int kScoreBytes = kGroups * kHeads * kScorePitch * 4;
-  static constexpr int kWeightCopies = kFp8 ? kGroups * 2 : 1;
+  static constexpr int kCopies = kFp8 ? kGroups : 1;  // of weights
+  // Whether what bf16 leaves of a weight is kept, too: sums of codes under scales that cancel each
+  // other would show it.
+  static constexpr bool kRest = kFp8 || kFooter;
+  static constexpr int kWeightCopies = kCopies * (kRest ? 2 : 1);
   static constexpr int kScaleOffset = kScoreOffset + kScoreBytes;  // float [step][4]
   static constexpr int kFactorOffset = kScaleOffset + kStep * 16;  // float [head]
   static constexpr int kValidOffset = kFactorOffset + kHeads * 4;  // uint8_t [step]
-  // bf16 weights have a place of their own, many copies lie over the scores.
+  // Few weights have a place of their own, many copies lie over the scores.
   static constexpr int kWeightBytes = kWeightCopies * kHeads * kWeightPitch;
   static constexpr int kWeightOffset = kFp8 ? kScoreOffset : kValidOffset + kStep;
   static constexpr int kBytes = kValidOffset + kStep + (kFp8 ? 0 : kWeightBytes);
@@ -205,8 +209,12 @@ struct Cta {
     if (static_cast<uint32_t>(entry) >= tensors_at(step).slots) return;
     const uint8_t* from = row_bytes(entry, step);
     const int bytes = kRopeAt + (S::kFooter || args.call.problem.rope ? 128 : 0);
-    for (int at = part * 128; at < bytes + 127; at += kRowThreads * 128)
-      prefetch_line(from + min(at, bytes - 1));
+    constexpr int kMost = kRopeAt + 128 + 127, kAtOnce = kRowThreads * 128;
+#pragma unroll
+    for (int i = 0; i < (kMost + kAtOnce - 1) / kAtOnce; ++i) {
+      const int at = i * kAtOnce + part * 128;
+      if (at < bytes + 127) prefetch_line(from + min(at, bytes - 1));
+    }
     if (S::kFooter && part == kRowThreads - 1)
       prefetch_line(footer_of(place_of(entry, step), tensors_at(step).page_size));
   }
@@ -330,7 +338,7 @@ struct Cta {
   __device__ __forceinline__ void compute_scores() const {
     const int group = warp % 4;
     float s[kScoreTiles][4] = {};
-#pragma unroll S::kFp8 ? 4 : 8
+#pragma unroll S::kRest ? 4 : 8
     for (int i = 0; i < 8; ++i) add_products(s, group * 128 + i * 16);
     const int key = (S::kTiles == 2 ? 0 : warp / 4 * 16) + (lane & 3) * 2;
     if constexpr (S::kFp8) {
@@ -396,34 +404,36 @@ struct Cta {
     }
   }
 
-  // Stores weights in bf16; with fp8 for each group of columns under its scale, and then what that
-  // rounding left, since sums of values that cancel each other would show it.
+  // Stores weights in bf16; with fp8 for each group of columns under its scale; and what that
+  // rounding left where it counts.
   __device__ __forceinline__ void store_weights(const float (&w)[kKeys]) const {
     const int head = static_cast<int>(threadIdx.x) / kHeadThreads;
     const int key = static_cast<int>(threadIdx.x) % kHeadThreads * kKeys;
     uint8_t* to = smem + S::kWeightOffset + head * kWeightPitch + key * 2;
-    const auto put = [](uint8_t* at, uint32_t pair) { *reinterpret_cast<uint32_t*>(at) = pair; };
     constexpr int kCopy = S::kHeads * kWeightPitch;
-    if constexpr (S::kFp8) {
+    const auto scaled_weight = [&](int i, int g) {
+      return S::kFp8 ? w[i] * scales()[(key + i) * kGroups + g] : w[i];
+    };
 #pragma unroll
-      for (int g = 0; g < kGroups; ++g) {
+    for (int g = 0; g < S::kCopies; ++g) {
+      uint32_t pairs[kKeys / 2], rest[kKeys / 2];
 #pragma unroll
-        for (int i = 0; i < kKeys; i += 2) {
-          const float low = w[i] * scales()[(key + i) * kGroups + g];
-          const float high = w[i + 1] * scales()[(key + i + 1) * kGroups + g];
-          const uint32_t pair = pack_bf16(low, high);
-          put(to + g * kCopy + i * 2, pair);
-          put(to + (kGroups + g) * kCopy + i * 2,
-              pack_bf16(low - __uint_as_float(pair << 16),
-                        high - __uint_as_float(pair & 0xFFFF0000u)));
-        }
+      for (int i = 0; i < kKeys; i += 2) {
+        const float low = scaled_weight(i, g), high = scaled_weight(i + 1, g);
+        const uint32_t pair = pack_bf16(low, high);
+        pairs[i / 2] = pair;
+        rest[i / 2] = pack_bf16(low - __uint_as_float(pair << 16),
+                                high - __uint_as_float(pair & 0xFFFF0000u));
       }
+      put(to + g * kCopy, pairs);
+      if constexpr (S::kRest) put(to + (S::kCopies + g) * kCopy, rest);
+    }
+  }
+  __device__ __forceinline__ static void put(uint8_t* to, const uint32_t (&pairs)[kKeys / 2]) {
+    if constexpr (kKeys == 4) {
+      *reinterpret_cast<uint2*>(to) = make_uint2(pairs[0], pairs[1]);
     } else {
-      if constexpr (kKeys == 4) {
-        *reinterpret_cast<uint2*>(to) = make_uint2(pack_bf16(w[0], w[1]), pack_bf16(w[2], w[3]));
-      } else {
-        put(to, pack_bf16(w[0], w[1]));
-      }
+      *reinterpret_cast<uint32_t*>(to) = pairs[0];
     }
   }
 
@@ -450,14 +460,14 @@ struct Cta {
                              (copy * S::kHeads + (lane & 15)) * kWeightPitch + (lane >> 4) * 16;
     const uint32_t values = shared_address(smem + S::kKeyOffset) + (lane & 15) * kPitch +
                             (warp * 64 + (lane >> 4) * 8) * 2;
-#pragma unroll S::kFp8 ? 1 : 2
+#pragma unroll S::kRest ? 1 : 2
     for (int k = 0; k < kStep / 16; ++k) {
       uint32_t a[S::kTiles][4], rest[S::kTiles][4];
 #pragma unroll
       for (int t = 0; t < S::kTiles; ++t) {
         const uint32_t at = weights + t * 16 * kWeightPitch + k * 32;
         load_matrices(a[t], at);
-        if constexpr (S::kFp8) load_matrices(rest[t], at + kGroups * S::kHeads * kWeightPitch);
+        if constexpr (S::kRest) load_matrices(rest[t], at + S::kCopies * S::kHeads * kWeightPitch);
       }
 #pragma unroll
       for (int n = 0; n < 8; n += 2) {
@@ -467,7 +477,7 @@ struct Cta {
         for (int t = 0; t < S::kTiles; ++t) {
           multiply(o[t][n], a[t], b[0], b[1]);
           multiply(o[t][n + 1], a[t], b[2], b[3]);
-          if constexpr (S::kFp8) {
+          if constexpr (S::kRest) {
             multiply(o[t][n], rest[t], b[0], b[1]);
             multiply(o[t][n + 1], rest[t], b[2], b[3]);
           }
@@ -558,37 +568,33 @@ struct Cta {
     asm volatile("" : "+r"(x));
   }
 
-  // Waits until the scores of this warp's heads are there.
-  __device__ __forceinline__ void wait_for_scores() const {
-    if constexpr (S::kTiles == 2) {
-      asm volatile("bar.sync %0, 128;" ::"r"(1 + warp / 4) : "memory");
-    } else {
-      __syncthreads();
-    }
-  }
-
   // Attends to the range's share of a token.
   __device__ __forceinline__ void attend(float (&o)[S::kTiles][8][4], int& token) {
     const Share share = share_of(args.call, range(), token);
     int at = share.first * kStep;
     const int end = min(end_of_list(token, share.last * kStep - 1), share.last * kStep);
     if (at >= end) return;
+    // Entries are read two steps ahead: their list comes from DRAM, too.
     int entry = load_entry(token, at, end);
+    int after = next_step(token, at);
+    int next = load_entry(token, after, end);
     fetch_q(token);
 #pragma unroll 1
     while (at < end) {
       forget(token);  // where its list starts is computed anew
-      const int after = next_step(token, at);
-      const int next = load_entry(token, after, end);
+      const int later = next_step(token, after);
+      const int coming = load_entry(token, later, end);
       __syncthreads();  // nobody reads the last step's keys and weights
       fetch(entry, at);
       prefetch(next, after);
       at = after;
+      after = later;
       entry = next;
+      next = coming;
       wait_for_chunks();
       __syncthreads();  // the keys, and at first the queries, are there
       compute_scores();
-      wait_for_scores();
+      __syncthreads();  // the scores are there
       float w[kKeys];
       weigh(w);
       if constexpr (S::kFp8) __syncthreads();  // the scores are in registers

@@ -9,8 +9,7 @@ namespace {
 template <int kParts>
 __global__ void __launch_bounds__(kColumnThreads* kParts)
     early_merge_kernel(const __grid_constant__ Args args) {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-  merge<kParts>(args);
+  merge<kParts>(args, [] { asm volatile("griddepcontrol.wait;" ::: "memory"); });
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ size_t partial_rows(int heads, int groups) {
 template <int kParts>
 __global__ void __launch_bounds__(kColumnThreads* kParts)
     merge_kernel(const __grid_constant__ Args args) {
-  merge<kParts>(args);
+  merge<kParts>(args, [] {});
 }
 
 // Merges what `ranges` ranges have written. A fixed cut's tokens are all merged alike.

@@ -71,9 +71,9 @@ __device__ __forceinline__ void write_merged(const KernelArgs& call, int token, 
   elements[3] = static_cast<uint16_t>(high >> 16);
 }
 
-// Part p of the threads adds the partials p, p + kParts, ...
-template <int kParts>
-__device__ __forceinline__ void merge(const Args& args) {
+// Part p of the threads adds the partials p, p + kParts, ... after wait().
+template <int kParts, class Wait>
+__device__ __forceinline__ void merge(const Args& args, const Wait& wait) {
   const KernelArgs& call = args.call;
   const Tensors& tensors = call.problem.tensors;
   const int token = cut_token(args, static_cast<int>(blockIdx.y));
@@ -87,6 +87,7 @@ __device__ __forceinline__ void merge(const Args& args) {
   const int head = static_cast<int>(blockIdx.x);
   const int64_t heads = padded_heads(call.plan, tile_heads(call.problem.heads));
   const auto place = [&](int i) { return partial_slot(args, first + i, i == 0) * heads + head; };
+  wait();
   float base = -INFINITY, top = -INFINITY;
   for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32) {
     base = fmaxf(base, args.partial_lse[place(i)]);

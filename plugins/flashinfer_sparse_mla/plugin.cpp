@@ -26,11 +26,13 @@ struct Kernels {
   static constexpr auto launch = mma::launch;
   static constexpr auto launch_lists = mma::launch_lists;
   static constexpr auto keys_of_lists = mma::keys_of_lists;
-  static const char* refused(const sdk::Config& config) {
-    return config.second_cache && !config.layout->footer() ? "a second cache of this kv_layout"
-                                                           : nullptr;
-  }
   static constexpr auto move_kv_rows = mma::move_kv_rows;
+  // Why a configuration is not served, though each part of it is.
+  static const char* refused(const sdk::Config& config) {
+    const bool footer = config.layout->footer();
+    if (footer && config.model_family != "deepseek_v4") return "this kv_layout for this model";
+    return config.second_cache && !footer ? "feature `second_cache` with this kv_layout" : nullptr;
+  }
 };
 
 }  // namespace
