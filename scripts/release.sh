@@ -25,7 +25,7 @@ flashmla_kv attention_kernel HGMMA
 
 # Prints "arch kernel instruction count" of a file, by its first word: HMMA for HMMA.16816.F32.BF16.
 instructions() {
-  "$cuobjdump" -sass "$1" | awk '
+  { "$cuobjdump" -sass "$1" 2>/dev/null || true; } | awk '
     /^[[:space:]]*code for sm_/ { arch = $3 }
     /Function :/ { kernel = $3 }
     match($0, /^[[:space:]]*\/\*[0-9a-f]+\*\/[[:space:]]+(@!?U?P[0-9T]+ )?[A-Z][A-Z0-9_]*/) {
@@ -58,7 +58,7 @@ check_code() {
 
 start=$SECONDS
 configure package
-grep -E '^-- (Skipping|CUDA plugins|HIP)' build/configure-package.log 2>/dev/null || true
+grep -E '^-- (Plugins for|CUDA plugins|HIP)' build/configure-package.log 2>/dev/null || true
 targets=(tools/all)
 for folder in build/package/plugins/*/CMakeFiles; do
   folder=${folder#build/package/}
@@ -74,8 +74,8 @@ cuobjdump=${CUOBJDUMP:-$(command -v cuobjdump || true)}
 for file in build/package/lib/dsakit/plugins/libdsakit_*.so; do
   id=${file##*/libdsakit_} bytes=$(stat -c %s "$file")
   id=${id%.so}
-  printf '%-24s %6.1f MB  %s\n' "$id" "$(bc -l <<<"$bytes / 1000000")" \
-    "$(build/package/bin/dsakit inspect "$file" | sed -n 's/^ *targets *//p' | head -1)"
+  printf '%-22s %9d bytes, built for %s\n' "$id" "$bytes" \
+    "$(build/package/bin/dsakit inspect "$file" | sed -n 's/^built for *//p')"
   ((bytes <= max_bytes)) || fail "$id has $bytes bytes, more than $max_bytes"
   if [[ -n $cuobjdump ]]; then check_code "$id" "$file"; fi
 done
