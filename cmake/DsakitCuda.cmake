@@ -2,16 +2,13 @@
 #
 # dsakit_cuda_sources(<target> <architectures>)   flags of a target's .cu files: strict warnings, no spills, code for
 #                                                 exactly these architectures (90a 120f …)
-# dsakit_cuda_choose(<out> ALWAYS <arch> FROM <architectures>)   those of FROM that this build is for, for a target whose
-#                                                 code is the same for all: DSAKIT_CUDA_ARCHITECTURES
 # Sanitized builds leave the kernels out unless they are asked for.
 set(dsakit_cuda_default ON)
 if(DSAKIT_SANITIZE)
   set(dsakit_cuda_default OFF)
 endif()
 option(DSAKIT_CUDA "Build the CUDA kernels if a toolkit is found" ${dsakit_cuda_default})
-set(DSAKIT_CUDA_ARCHITECTURES here CACHE STRING
-    "Architectures of kernels that exist for many: all; a list such as \"90;120f\"; here: those of the GPUs in this machine, and one more")
+include(${CMAKE_CURRENT_LIST_DIR}/DsakitCudaArchitectures.cmake)
 set(DSAKIT_CUDA_MINIMUM 12.8)
 set(DSAKIT_HAVE_CUDA OFF)
 
@@ -57,60 +54,4 @@ function(dsakit_cuda_sources target)
     $<$<COMPILE_LANGUAGE:CUDA>:-O3 -lineinfo -Xcompiler=-Wall,-Wextra,-ftls-model=global-dynamic,-fno-gnu-unique>
     $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=--warn-on-spills,--warn-on-local-memory-usage>
     $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${DSAKIT_WERROR}>>:-Werror=all-warnings>)
-endfunction()
-
-# Compute capabilities of the GPUs in this machine: "90;120".
-function(_dsakit_cuda_present out)
-  set(found "")
-  find_program(DSAKIT_NVIDIA_SMI nvidia-smi)
-  mark_as_advanced(DSAKIT_NVIDIA_SMI)
-  if(DSAKIT_NVIDIA_SMI)
-    execute_process(COMMAND ${DSAKIT_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
-                    OUTPUT_VARIABLE text ERROR_QUIET)
-    string(REGEX MATCHALL "[0-9]+\\.[0-9]" found "${text}")
-    list(TRANSFORM found REPLACE "\\." "")
-    list(REMOVE_DUPLICATES found)
-  endif()
-  set(${out} "${found}" PARENT_SCOPE)
-endfunction()
-
-# Of `archs` (ascending) the newest whose code runs on a GPU: of its major version and no newer than it.
-function(_dsakit_cuda_arch_for out gpu archs)
-  set(best "")
-  foreach(arch IN LISTS archs)
-    string(REGEX MATCH "^[0-9]+" number ${arch})
-    math(EXPR major "${number} / 10")
-    math(EXPR gpu_major "${gpu} / 10")
-    if(major EQUAL gpu_major AND NOT number GREATER gpu)
-      set(best ${arch})
-    endif()
-  endforeach()
-  set(${out} "${best}" PARENT_SCOPE)
-endfunction()
-
-function(dsakit_cuda_choose out)
-  cmake_parse_arguments(ARG "" "ALWAYS" "FROM" ${ARGN})
-  set(wanted ${DSAKIT_CUDA_ARCHITECTURES})
-  if(wanted STREQUAL "all")
-    set(wanted ${ARG_FROM})
-  elseif(wanted STREQUAL "here")
-    set(wanted ${ARG_ALWAYS})
-    _dsakit_cuda_present(gpus)
-    foreach(gpu IN LISTS gpus)
-      _dsakit_cuda_arch_for(arch ${gpu} "${ARG_FROM}")
-      list(APPEND wanted ${arch})
-    endforeach()
-  endif()
-  foreach(arch IN LISTS wanted)
-    if(NOT arch IN_LIST ARG_FROM)
-      message(FATAL_ERROR "DSAKIT_CUDA_ARCHITECTURES: ${arch} is none of ${ARG_FROM}")
-    endif()
-  endforeach()
-  set(chosen ${ARG_FROM})
-  foreach(arch IN LISTS ARG_FROM)
-    if(NOT arch IN_LIST wanted)
-      list(REMOVE_ITEM chosen ${arch})
-    endif()
-  endforeach()
-  set(${out} "${chosen}" PARENT_SCOPE)
 endfunction()

@@ -49,6 +49,12 @@ TEST(LocalCatalogue, ModelsWithoutRopeAreServed) {
   EXPECT_EQ(outcome({"glm-5.3-flash", "sm_120", "fp8_e4m3"}), everywhere(2, "fp8_528_g128"));
 }
 
+TEST(LocalCatalogue, DeepSeekV4IsServedInItsOwnLayout) {
+  for (const char* device : {"sm_80", "sm_90", "sm_120"})
+    EXPECT_EQ(outcome({"deepseek-v4-flash-fp8-sgl", device, "fp8_e4m3"}), everywhere(2, "v4_584"))
+        << device;
+}
+
 TEST(LocalCatalogue, OlderAndOtherGpusAreServed) {
   for (const char* device : {"sm_80", "sm_86", "sm_89", "sm_100", "sm_103", "sm_110"}) {
     EXPECT_EQ(outcome({"glm-5.2", device, "bf16"}), everywhere(2, "bf16_1152")) << device;

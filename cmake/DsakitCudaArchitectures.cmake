@@ -1,0 +1,63 @@
+# Which architectures a build makes CUDA kernels for that exist for many.
+#
+# dsakit_cuda_choose(<out> ALWAYS <arch> FROM <architectures>)   those of FROM (ascending: 80 86 … 100f …) that
+#                                                 DSAKIT_CUDA_ARCHITECTURES asks for
+include_guard(GLOBAL)
+set(DSAKIT_CUDA_ARCHITECTURES here CACHE STRING
+    "Architectures of portable CUDA kernels: all; a list such as \"90;120f\"; here: those of the GPUs in this machine, and 120f")
+
+# Compute capabilities of the GPUs in this machine: "90;120".
+function(_dsakit_cuda_present out)
+  set(found "")
+  find_program(DSAKIT_NVIDIA_SMI nvidia-smi)
+  mark_as_advanced(DSAKIT_NVIDIA_SMI)
+  if(DSAKIT_NVIDIA_SMI)
+    execute_process(COMMAND ${DSAKIT_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+                    OUTPUT_VARIABLE text ERROR_QUIET)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]" found "${text}")
+    list(TRANSFORM found REPLACE "\\." "")
+    list(REMOVE_DUPLICATES found)
+  endif()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# Of `archs` (ascending) the newest whose code runs on a GPU: of its major version and no newer than it.
+function(_dsakit_cuda_arch_for out gpu archs)
+  set(best "")
+  foreach(arch IN LISTS archs)
+    string(REGEX MATCH "^[0-9]+" number ${arch})
+    math(EXPR major "${number} / 10")
+    math(EXPR gpu_major "${gpu} / 10")
+    if(major EQUAL gpu_major AND NOT number GREATER gpu)
+      set(best ${arch})
+    endif()
+  endforeach()
+  set(${out} "${best}" PARENT_SCOPE)
+endfunction()
+
+function(dsakit_cuda_choose out)
+  cmake_parse_arguments(ARG "" "ALWAYS" "FROM" ${ARGN})
+  set(wanted ${DSAKIT_CUDA_ARCHITECTURES})
+  if(wanted STREQUAL "all")
+    set(wanted ${ARG_FROM})
+  elseif(wanted STREQUAL "here")
+    set(wanted ${ARG_ALWAYS})
+    _dsakit_cuda_present(gpus)
+    foreach(gpu IN LISTS gpus)
+      _dsakit_cuda_arch_for(arch ${gpu} "${ARG_FROM}")
+      list(APPEND wanted ${arch})
+    endforeach()
+  endif()
+  foreach(arch IN LISTS wanted)
+    if(NOT arch IN_LIST ARG_FROM)
+      message(FATAL_ERROR "DSAKIT_CUDA_ARCHITECTURES: ${arch} is none of ${ARG_FROM}")
+    endif()
+  endforeach()
+  set(chosen ${ARG_FROM})
+  foreach(arch IN LISTS ARG_FROM)
+    if(NOT arch IN_LIST wanted)
+      list(REMOVE_ITEM chosen ${arch})
+    endif()
+  endforeach()
+  set(${out} "${chosen}" PARENT_SCOPE)
+endfunction()
