@@ -58,7 +58,7 @@ check_code() {
 
 start=$SECONDS
 configure package
-grep -E '^-- (Plugins for|CUDA plugins|HIP)' build/configure-package.log 2>/dev/null || true
+grep -E '^-- (Plugins for|CUDA plugins|HIP)' build/configure-package.log 2>/dev/null | awk '!seen[$0]++' || true
 targets=(tools/all)
 for folder in build/package/plugins/*/CMakeFiles; do
   folder=${folder#build/package/}
