@@ -1,309 +1,430 @@
-// The attention kernel over fp8 keys for Hopper (sm_90a): 64 heads of a token against its keys.
+// The attention kernel over fp8 keys for Hopper (sm_90a): up to 64 heads of a token against its keys.
 //
-// Contents: 1 scores and softmax · 2 results · 3 the consumer's loop · 4 kernel. Sizes and shared
-// memory are in sm90_stage.cuh, the producer in sm90_producer.cuh, work units in sparse_work.cuh.
+// Contents: 1 scores · 2 softmax · 3 values · 4 results · 5 the consumer's loop · 6 kernel. Sizes and
+// shared memory are in sm90_stage.cuh, the producer in sm90_producer.cuh, operands in
+// sm90_fragments.cuh, work units in sparse_work.cuh.
 //
-// A CTA has one tile of 64 heads and one range of the line of blocks (sparse_plan.hpp); with two
-// head tiles, neighbouring CTAs have the same range, so that L2 serves the second read of a row.
-// Warps 8-15 gather and dequantise 64 rows a block into one of two stages; the rows of invalid keys
-// are zero there. Warps 0-3 and 4-7 are two consumer warpgroups. Each computes the scores of every
-// other block, those in its own stage, and shares the weights through the block's rope tile, which
-// nobody needs by then; each accumulates its own half of the 512 output columns over all blocks. So
-// one warpgroup's softmax runs under the other's matrix products.
+// Keys stay as they are in the pool: warps 8-11 copy whole rows into stages of 64, and consumers turn
+// codes into fp16 on the way from shared memory to the matrix instructions' registers. So keys, and
+// later columns of V, are the rows of the products, and heads their columns: S^T = K Q^T and
+// O^T = V^T P^T. Warps 0-3 and 4-7 are two consumer warpgroups. Each computes the scores of every
+// other block and shares the weights through shared memory; each accumulates its own half of the 512
+// output columns over all blocks, so that one's softmax runs under the other's products.
 //
-// Numbers: latent columns, their queries and the weights are fp16, rope columns bf16, sums fp32.
-// Queries are divided by a power of two for each head, so that no query leaves fp16's range, latent
-// columns by one for every eight rows of a block (their unit); both are multiplied back in fp32.
+// Numbers: codes are exact in fp16. Scores are summed in fp32 group by group of 128 dimensions, and
+// multiplied by the quotient of two groups' scales in between: no scale is rounded. Rope columns are
+// bf16. Values are code * scale / 2^unit, and weights fp16. Queries are divided by a power of two for
+// each head, so that no query leaves fp16's range.
 //
-// Invariants: blocks are numbered through a CTA's life; block g is in stage g & 1 and rope tile
-// g % 3, its scores are warpgroup g & 1's, and the n-th use of a barrier has parity n & 1. Both
-// warpgroups take blocks in order and keep the same base for each row: the owner of a block
-// publishes the base with the weights. Nothing depends on a score beyond its own weight.
+// Invariants: blocks are numbered through a CTA's life; block g's scores are warpgroup g & 1's, and
+// the n-th use of a barrier has parity n & 1. Both warpgroups take blocks in order and keep the same
+// bases, in shared memory in two versions; a block's owner publishes its version with the weights.
+// Nothing depends on a score beyond its own weight.
 #pragma once
 
-#include <cuda_bf16.h>
+#include <cfloat>
 
-#include "common/cuda/sparse_softmax.cuh"
+#include "flashmla_kv/sm90_fragments.cuh"
 #include "flashmla_kv/sm90_producer.cuh"
 
 namespace dsakit::sparse::fp8 {
 
-// ---- 1 scores and softmax ----
-
-// What the host knows of all ranges. Code is fetched cold, so that short ranges have a kernel of
-// their own: at most two blocks of a longer token each. Long ones fetch code ahead of its use.
-enum class Kind { kShort, kAny, kLong };
-
 // One consumer warpgroup of a CTA.
-template <class S, Kind kKind>
+template <class S, bool kByLength>
 struct Consumer {
-  static constexpr int kScoreRegs = kBlock / 2;
-  static constexpr uint32_t kWarming = ~0u;
-  static constexpr bool kWarm = kKind == Kind::kLong;
+  static constexpr int kRegs = S::kHeads / 2;   // accumulators of a product
+  static constexpr int kPairs = S::kHeads / 8;  // pairs of heads of a thread
+  static constexpr float kNone = -FLT_MAX;      // base before any key
+  using Walking = Units<S, kByLength>;
+  using Scores = float[kRegs];
+  using Output = float[4][kRegs];  // this warpgroup's columns: 64 a warp, 16 each
   const KernelArgs& args;
   const Shared<S> shared;
-  const int group;       // 0 or 1: also its stage, and its half of the columns
+  const int group;       // 0 or 1: also its half of the columns
   const int warp, lane;  // of the warpgroup; of the warp
-  uint32_t step = 0;     // blocks before the current unit; kWarming: nothing is to be written
+  uint32_t step = 0;     // blocks before the current unit
   uint32_t units = 0;    // units with blocks so far
+  int version = 0;       // of the bases
   int unit = 0;          // exponent of the power of two by which the output so far is divided
-  RowState rows[2];      // warp * 16 + lane / 4, and eight below
+  float sums[2 * kPairs];
 
   __device__ Consumer(const KernelArgs& a, Shared<S> s)
       : args(a),
         shared(s),
         group(static_cast<int>(uniform(threadIdx.x >> 7))),
-        warp((threadIdx.x >> 5) & 3),
+        warp(static_cast<int>(uniform((threadIdx.x >> 5) & 3))),
         lane(threadIdx.x & 31) {}
 
-  // Starts scores = Q * K^T of a block of this group with the group's own half of the tiles.
-  __device__ __forceinline__ void start_scores(float (&s)[kScoreRegs], uint32_t block) const {
-    // Addresses through one lane: then the compiler knows that they are uniform, and the
-    // descriptors of the steps cost one scalar addition each.
+  // ---- 1 scores ----
+
+  // scores = K * Q^T of a block; the units of this thread's two rows.
+  __device__ __forceinline__ void compute_scores(Scores& s, uint32_t block, int (&unit_of_row)[2]) {
+    wait(shared.full(block), (block / S::kStages) & 1);
+    const uint8_t* stage = shared.stage(block);
+    const uint32_t at = smem_address(stage) + (warp * 16 + (lane & 15)) * S::kRow + (lane >> 4) * 16;
     const uint32_t q = uniform(smem_address(shared.q()));
-    const uint32_t k = uniform(smem_address(shared.stage(group)));
-    const uint32_t own = uniform(group * 4 * S::kTile);
-    wait(shared.full(group, true), (block / kStages) & 1);
-    ptx::fence_proxy_async(ptx::space_shared);
-    wgmma_fence();
-    multiply_tiles<4, true>(s, q + own, k + own);
-    wgmma_commit();
-  }
-
-  // The same with the other half and the rope tile.
-  __device__ __forceinline__ void add_scores(float (&s)[kScoreRegs], uint32_t block) const {
-    const uint32_t q = uniform(smem_address(shared.q()));
-    const uint32_t k = uniform(smem_address(shared.stage(group)));
-    const uint32_t other = uniform((4 - group * 4) * S::kTile);
-    wait(shared.full(group, false), (block / kStages) & 1);
-    ptx::fence_proxy_async(ptx::space_shared);
-    wgmma_fence();
-    multiply_tiles<4, false>(s, q + other, k + other);
-    if constexpr (S::kRope) {
-      const uint32_t rope = uniform(smem_address(shared.rope(block)));
-      multiply_tiles<1, false, Operand::kBf16>(s, q + 8 * S::kTile, rope);
-    }
-    wgmma_commit();
-  }
-
-  template <int kTiles, bool kStart, Operand kType = Operand::kFp16>
-  __device__ __forceinline__ static void multiply_tiles(float (&s)[kScoreRegs], uint32_t q,
-                                                        uint32_t k) {
-    const uint64_t a = wgmma_descriptor(q, 16, 1024, Swizzle::k128);
-    const uint64_t b = wgmma_descriptor(k, 16, 1024, Swizzle::k128);
-#pragma unroll
-    for (int i = 0; i < kTiles * 4; ++i) {
-      const int at = i / 4 * (S::kTile >> 4) + 2 * (i % 4);
-      if (kStart && i == 0) {
-        wgmma_ss_start<kType>(s, a, b);
-      } else {
-        wgmma_ss<kType>(s, a + at, b + at);
-      }
-    }
-  }
-
-  // Descriptor of this group's 256 columns of V in a stage.
-  __device__ __forceinline__ uint64_t values(int stage) const {
-    const uint32_t at = smem_address(shared.stage(stage)) + group * 4 * S::kTile;
-    return wgmma_descriptor(uniform(at), S::kTile, 1024, Swizzle::k128);
-  }
-
-  // Starts O += P * V with the weights of this group's block, from registers; a commit group for
-  // each 16 rows.
-  __device__ __forceinline__ void start_own(float (&o)[128],
-                                            const uint32_t (&p)[kScoreRegs / 2]) const {
-    const uint64_t v = values(group);
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kBlock / 16; ++i) {
-      const uint32_t a[4] = {p[4 * i], p[4 * i + 1], p[4 * i + 2], p[4 * i + 3]};
-      wgmma_rs_fp16<0>(o, a, v + i * (2048 >> 4));
-      wgmma_rs_fp16<64>(o, a, v + (2 * S::kTile + i * 2048) / 16);
-      wgmma_commit();
-    }
-  }
-
-  // The same with the other group's block, whose weights are in its stage.
-  __device__ __forceinline__ void start_other(float (&o)[128], uint32_t block) const {
-    const uint64_t v = values(group ^ 1);
-    const uint64_t p =
-        wgmma_descriptor(uniform(smem_address(shared.rope(block))), 16, 1024, Swizzle::k128);
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kBlock / 16; ++i) {
-      wgmma_ss_tn_fp16<0>(o, p + 2 * i, v + i * (2048 >> 4));
-      wgmma_ss_tn_fp16<64>(o, p + 2 * i, v + (2 * S::kTile + i * 2048) / 16);
-      wgmma_commit();
-    }
-  }
-
-  // Units of a block's rows, as bytes in the order of the producer warps.
-  __device__ __forceinline__ uint2 units_of(uint32_t block) const {
-    return *reinterpret_cast<const uint2*>(shared.units(block));
-  }
-  // Takes over the largest unit of a block; the factor by which older output changes.
-  __device__ __forceinline__ float change_unit(const uint2& units) {
-    int to = 0;
-    if (units.x | units.y) {
-      uint32_t most = __vmaxs4(units.x, units.y);
-      most = __vmaxs4(most, most >> 16);
-      to = static_cast<int8_t>(__vmaxs4(most, most >> 8) & 255);
-    }
-    const float factor = exp2_approx(static_cast<float>(unit - to));
-    unit = to;
-    return factor;
-  }
-  // Unit of this thread's columns 8j ... 8j + 7 of the scores.
-  __device__ __forceinline__ int column_unit(const uint2& units, int j) const {
-    const int of_warp = (2 * j + ((lane >> 1) & 1)) & 7;
-    return static_cast<int8_t>(((of_warp & 4) ? units.y : units.x) >> (8 * (of_warp & 3)));
-  }
-  // Multiplies the columns of scores by their units.
-  __device__ __forceinline__ void scale_scores(float (&s)[kScoreRegs], const uint2& units) const {
-    wgmma_wait<0>();  // see mask
-#pragma unroll
-    for (int j = 0; j < kBlock / 8; ++j) {
-      const float factor = exp2_approx(static_cast<float>(column_unit(units, j)));
-#pragma unroll
-      for (int i = 0; i < 4; ++i) s[4 * j + i] *= factor;
-    }
-  }
-  // Brings the columns of weights to the block's largest unit.
-  __device__ __forceinline__ void scale_weights(uint32_t (&p)[kScoreRegs / 2],
-                                                const uint2& units) const {
-#pragma unroll
-    for (int j = 0; j < kBlock / 8; ++j) {
-      const uint32_t factor =
-          pair_of(exp2_approx(static_cast<float>(column_unit(units, j) - unit)));
-      p[2 * j] = times(p[2 * j], factor);
-      p[2 * j + 1] = times(p[2 * j + 1], factor);
-    }
-  }
-  __device__ __forceinline__ static uint32_t pair_of(float x) {
-    const __half2 pair = __float2half2_rn(x);
-    return *reinterpret_cast<const uint32_t*>(&pair);
-  }
-
-  // Scores to weights in place; factors by which the rows' older output shrinks. Several chains,
-  // because one warp a scheduler has nothing else to do meanwhile.
-  __device__ __forceinline__ void softmax(float (&s)[kScoreRegs], uint32_t block,
-                                          float (&factor)[2]) {
-    const uint8_t* exponents = shared.q_scale() + warp * 16 + (lane >> 2);
-    const uint2 units = units_of(block);
-    const float change = change_unit(units);
-    if (units.x | units.y) scale_scores(s, units);
-    const float common = args.problem.scale * 1.4426950408889634f;
-    float scale[2] = {common * __uint_as_float(uint32_t{exponents[0]} << 23),
-                      common * __uint_as_float(uint32_t{exponents[8]} << 23)};
-    if (!(common > 0.0f)) {
-      wgmma_wait<0>();  // see mask
-#pragma unroll
-      for (int i = 0; i < kScoreRegs; ++i) s[i] *= scale[(i >> 1) & 1];
-      scale[0] = scale[1] = 1.0f;
-    }
-    mask(s);
-    float top[4] = {s[0], s[1], s[2], s[3]};
-#pragma unroll
-    for (int i = 4; i < kScoreRegs; ++i) top[i & 3] = fmaxf(top[i & 3], s[i]);
-    float a = fmaxf(top[0], top[1]), b = fmaxf(top[2], top[3]);
-    quad_max(a, b);
-    factor[0] = rows[0].admit(a * scale[0]) * change;
-    factor[1] = rows[1].admit(b * scale[1]) * change;
-    if ((lane & 3) == 0) {
-      float* base = shared.row_base(group) + warp * 16 + (lane >> 2);
-      base[0] = rows[0].base;
-      base[8] = rows[1].base;
-    }
-    const float offset[2] = {rows[0].offset(), rows[1].offset()};
-#pragma unroll
-    for (int i = 0; i < kScoreRegs; ++i) {
-      s[i] = exp2_approx(fmaf(s[i], scale[(i >> 1) & 1], -offset[(i >> 1) & 1]));
-      rows[(i >> 1) & 1].sum += s[i];
-    }
-  }
-
-  __device__ __forceinline__ void mask(float (&s)[kScoreRegs]) const {
-    constexpr int kWords = kBlock / 8;
-    const uint32_t* words = reinterpret_cast<const uint32_t*>(shared.mask(group));
-    uint32_t word[kWords], all = 0x03030303;
-#pragma unroll
-    for (int w = 0; w < kWords; ++w) {
-      word[w] = words[w];
-      all &= word[w];
-    }
-    if (all == 0x03030303) return;
-    wgmma_wait<0>();  // ptxas wants nothing in flight where a branch changes accumulators
-#pragma unroll
-    for (int j = 0; j < kWords; ++j) {
-      const uint32_t bits = word[j] >> ((lane & 3) * 8);
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        if (!((bits >> e) & 1)) s[4 * j + e] = s[4 * j + 2 + e] = -INFINITY;
-      }
-    }
-  }
-
-  // Gives this block's weights to the other group, whose fence in receive shows them to its matrix
-  // instructions; the bases went with the softmax. Every lane arrives, for what every lane wrote.
-  __device__ __forceinline__ void publish(const uint32_t (&p)[kScoreRegs / 2],
-                                          uint32_t block) const {
-    const int row = warp * 16 + (lane & 15);
-    const uint32_t at = smem_address(shared.rope(block)) + row * 128;
-#pragma unroll
-    for (int i = 0; i < kBlock / 16; ++i) {
-      const int chunk = 2 * i + (lane >> 4);
-      store_matrices(at + ((chunk ^ (row & 7)) << 4), p[4 * i], p[4 * i + 1], p[4 * i + 2],
-                     p[4 * i + 3]);
-    }
-    arrive(shared.weights(group));
-  }
-
-  // Waits for the other group's block and takes over its bases; factors for older output.
-  __device__ __forceinline__ void receive(uint32_t block, float (&factor)[2]) {
-    const int stage = group ^ 1;
-    wait(shared.weights(stage), (block / kStages) & 1);
-    ptx::fence_proxy_async(ptx::space_shared);
-    const float* base = shared.row_base(stage) + warp * 16 + (lane >> 2);
-    const float change = change_unit(units_of(block));
-    factor[0] = rows[0].follow(base[0]) * change;
-    factor[1] = rows[1].follow(base[8]) * change;
-  }
-
-  // ---- 2 results ----
-
-  __device__ __forceinline__ int head(int r) const {
-    return tile_of(args) * 64 + warp * 16 + (lane >> 2) + 8 * r;
-  }
-
-  // Writes this group's columns of both rows: 16 bytes a lane, after transposing 4x4 words among
-  // the 4 lanes of a row.
-  template <class Pack>
-  __device__ __forceinline__ void write_rows(const float (&o)[128], uint8_t* (&to)[2], bool aligned,
-                                             Pack pack) const {
-    const int q = lane & 3;
+    const uint64_t b = wgmma_descriptor(q, 16, 1024, Swizzle::k128);
+    RowScales rows[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
+      const int key = warp * 16 + (lane >> 2) + 8 * r;
+      const float4 scales = *reinterpret_cast<const float4*>(stage + key * S::kRow + kScalesInRow);
+      rows[r] = row_scales(scales);
+      unit_of_row[r] = rows[r].unit;
+      publish_factor(scales, rows[r].unit, block, key);
+    }
+    uint32_t raw[2][4];
+    load_matrices(raw[0], at);
 #pragma unroll
-      for (int g = 0; g < 32; g += 4) {
+    for (int n = 0; n < 16; ++n) {  // 32 dimensions
+      if (n + 1 < 16) load_matrices(raw[(n + 1) & 1], at + (n + 1) * 32);
+      uint32_t a[2][4];
+      if (n % 4 == 0 && n > 0) {
+        wgmma_wait<0>();
+        scale_rows(s, rows[0].ratio[n / 4 - 1], rows[1].ratio[n / 4 - 1]);
+      } else if (n > 1) {
+        wgmma_wait<1>();
+      }
+      key_fragments(raw[n & 1], a);
+      wgmma_fence();
+      const uint64_t tile = b + (n / 2) * (S::kQTile >> 4) + (n & 1) * 4;
+      if (n == 0) {
+        wgmma_rs_reduced<Operand::kFp16, true>(s, a[0], tile);
+      } else {
+        wgmma_rs_reduced<Operand::kFp16, false>(s, a[0], tile);
+      }
+      wgmma_rs_reduced<Operand::kFp16, false>(s, a[1], tile + 2);
+      wgmma_commit();
+    }
+    wgmma_wait<0>();
+    scale_rows(s, rows[0].last, rows[1].last);
+    if constexpr (S::kRope) {
+      uint32_t a[4][4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) load_matrices(a[i], at + kRopeInRow + i * 32);
+      wgmma_fence();
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        wgmma_rs_reduced<Operand::kBf16, false>(s, a[i], b + 8 * (S::kQTile >> 4) + 2 * i);
+      }
+      wgmma_commit();
+      wgmma_wait<0>();
+      wgmma_pin(s);
+    }
+  }
+
+  __device__ __forceinline__ static void scale_rows(Scores& s, float upper, float lower) {
+    wgmma_pin(s);
+#pragma unroll
+    for (int i = 0; i < kRegs; ++i) s[i] *= i & 2 ? lower : upper;
+  }
+
+  // What codes of a key are multiplied by, one of the four groups a lane.
+  __device__ __forceinline__ void publish_factor(const float4& scales, int of_row, uint32_t block,
+                                                 int key) const {
+    const int q = lane & 3;
+    const float scale = q & 2 ? (q & 1 ? scales.w : scales.z) : (q & 1 ? scales.y : scales.x);
+    const float back = __uint_as_float(static_cast<uint32_t>(127 - of_row) << 23);
+    shared.factors(block)[q * kBlock + key] = __half_as_ushort(__float2half_rn(scale * back));
+  }
+
+  // ---- 2 softmax ----
+
+  // {scale, base} of heads 8j + 2q and the next.
+  __device__ __forceinline__ float4 state_of(int of_version, int j) const {
+    return reinterpret_cast<const float4*>(shared.state(of_version))[4 * j + (lane & 3)];
+  }
+
+  // Scores of a block to weights, for both warpgroups.
+  __device__ __forceinline__ void weigh(Scores& s, Output& o, uint32_t block,
+                                        const int (&unit_of_row)[2]) {
+    const float common = args.problem.scale;
+    if (!(common > 0.0f)) {
+#pragma unroll
+      for (int i = 0; i < kRegs; ++i) s[i] *= common;
+    }
+    mask(s, block);
+    float top[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+      const float4 state = state_of(version, j);
+      top[0] = fmaxf(top[0], fmaf(s[4 * j], state.x, -state.y));
+      top[1] = fmaxf(top[1], fmaf(s[4 * j + 1], state.z, -state.w));
+      top[2] = fmaxf(top[2], fmaf(s[4 * j + 2], state.x, -state.y));
+      top[3] = fmaxf(top[3], fmaf(s[4 * j + 3], state.z, -state.w));
+    }
+    const bool exceeded = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) > RowState::kSlack;
+    const bool scaled = (unit_of_row[0] | unit_of_row[1] | unit) != 0;
+    const bool wanted = args.problem.tensors.max_logits != nullptr;
+    const bool change = named_any(kGroup + group, 128, exceeded || scaled || wanted);
+    if (change) raise_bases(s, o, unit_of_row);
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+      const float4 state = state_of(version, j);
+      s[4 * j] = exp2_approx(fmaf(s[4 * j], state.x, -state.y));
+      s[4 * j + 1] = exp2_approx(fmaf(s[4 * j + 1], state.z, -state.w));
+      s[4 * j + 2] = exp2_approx(fmaf(s[4 * j + 2], state.x, -state.y));
+      s[4 * j + 3] = exp2_approx(fmaf(s[4 * j + 3], state.z, -state.w));
+      sums[2 * j] += s[4 * j] + s[4 * j + 2];
+      sums[2 * j + 1] += s[4 * j + 1] + s[4 * j + 3];
+    }
+    if (change) {
+      const float upper = exp2_approx(static_cast<float>(unit_of_row[0] - unit));
+      const float lower = exp2_approx(static_cast<float>(unit_of_row[1] - unit));
+#pragma unroll
+      for (int i = 0; i < kRegs; ++i) s[i] *= i & 2 ? lower : upper;
+    }
+    publish(s, block);
+  }
+
+  __device__ __forceinline__ void mask(Scores& s, uint32_t block) const {
+    const uint32_t word = lane == 0 ? shared.mask(block)[warp >> 1] : 0;
+    const uint32_t keys = uniform(word) >> ((warp & 1) * 16) & 0xFFFF;
+    if (keys == 0xFFFF) return;
+    const uint32_t mine = keys >> (lane >> 2);
+#pragma unroll
+    for (int i = 0; i < kRegs; ++i) {
+      if (!((i & 2 ? mine >> 8 : mine) & 1)) s[i] = -INFINITY;
+    }
+  }
+
+  // New bases and unit for this block and those after it.
+  __device__ __forceinline__ void raise_bases(const Scores& s, Output& o,
+                                              const int (&unit_of_row)[2]) {
+    float most[2 * kPairs];
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+      const float4 state = state_of(version, j);
+      most[2 * j] = fmaxf(s[4 * j], s[4 * j + 2]) * state.x;
+      most[2 * j + 1] = fmaxf(s[4 * j + 1], s[4 * j + 3]) * state.z;
+    }
+    const float2 pair =
+        across_rows<kPairs>(most, lane, [](float a, float b) { return fmaxf(a, b); });
+    if (first_of_pair<kPairs>(lane)) {
+      reinterpret_cast<float2*>(shared.of_warp(group * 4 + warp))[pair_of<kPairs>(lane)] = pair;
+    }
+    const int most_unit = __reduce_max_sync(~0u, max(unit_of_row[0], unit_of_row[1]));
+    if (lane == 0) shared.units()[group * 4 + warp] = most_unit;
+    named_barrier(kGroup + group, 128);
+    const int thread = static_cast<int>(threadIdx.x & 127);
+    if (thread < S::kHeads) {
+      float top = -INFINITY;
+#pragma unroll
+      for (int w = 0; w < 4; ++w) top = fmaxf(top, shared.of_warp(group * 4 + w)[thread]);
+      float2 state = shared.state(version)[thread];
+      shared.tops()[thread] = fmaxf(shared.tops()[thread], top);
+      if (top > state.y + RowState::kSlack) state.y = top;
+      shared.state(version + 1)[thread] = state;
+    }
+    const int4 of_warps = reinterpret_cast<const int4*>(shared.units())[group];
+    const int to = max(max(of_warps.x, of_warps.y), max(of_warps.z, of_warps.w));
+    named_barrier(kGroup + group, 128);
+    follow(o, version + 1, to);
+  }
+
+  // Takes over bases and unit: what was summed so far shrinks.
+  __device__ __forceinline__ void follow(Output& o, int to_version, int to_unit) {
+    const float change = exp2_approx(static_cast<float>(unit - to_unit));
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+      const float4 before = state_of(version, j), after = state_of(to_version, j);
+      const float even = exp2_approx(before.y - after.y), odd = exp2_approx(before.w - after.w);
+      sums[2 * j] *= even;
+      sums[2 * j + 1] *= odd;
+#pragma unroll
+      for (int t = 0; t < 4; ++t) {
+        o[t][4 * j] *= even * change;
+        o[t][4 * j + 1] *= odd * change;
+        o[t][4 * j + 2] *= even * change;
+        o[t][4 * j + 3] *= odd * change;
+      }
+    }
+    version = to_version;
+    unit = to_unit;
+  }
+
+  __device__ __forceinline__ void publish(const Scores& s, uint32_t block) const {
+    const int row = warp * 16 + (lane & 15);
+    const uint32_t at = smem_address(shared.weight(block)) + row * 128;
+#pragma unroll
+    for (int i = 0; i < kPairs / 2; ++i) {
+      const int chunk = 2 * i + (lane >> 4);
+      const float* v = s + 8 * i;
+      store_matrices(at + ((chunk ^ (row & 7)) << 4), pack_fp16(v[0], v[1]), pack_fp16(v[2], v[3]),
+                     pack_fp16(v[4], v[5]), pack_fp16(v[6], v[7]));
+    }
+    if ((threadIdx.x & 127) == 0) shared.record(block) = {version, unit};
+    ptx::fence_proxy_async(ptx::space_shared);
+    arrive(shared.weights(block));
+  }
+
+  // ---- 3 values ----
+
+  // O^T += V^T * P^T of a block whose weights are there. Frees the stage's rows as they are read.
+  __device__ __forceinline__ void add_values(Output& o, uint32_t block) const {
+    wait(shared.weights(block), (block >> 1) & 1);
+    const uint32_t at = smem_address(shared.stage(block)) + (lane & 15) * S::kRow +
+                        (lane >> 4) * 16 + group * kHalf + warp * 64;
+    const uint64_t p = wgmma_descriptor(uniform(smem_address(shared.weight(block))), 16, 1024,
+                                        Swizzle::k128);
+    const uint32_t* factors = reinterpret_cast<const uint32_t*>(shared.factors(block)) +
+                              (group * 2 + (warp >> 1)) * (kBlock / 2) + (lane & 3);
+    uint32_t raw[2][4];
+    load_transposed(raw[0], at);
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {  // 16 keys, half of the columns
+      const int keys = n / 2, half = n & 1;
+      if (n + 1 < 8) {
+        load_transposed(raw[(n + 1) & 1], at + (n + 1) / 2 * 16 * S::kRow + ((n + 1) & 1) * 32);
+      }
+      uint32_t a[2][4];
+      if (n > 1) wgmma_wait<1>();
+      value_fragments(raw[half], factors[8 * keys], factors[8 * keys + 4], a);
+      if (half == 1) release(block, keys);
+      wgmma_fence();
+      wgmma_rs_columns(o[2 * half], a[0], p + keys * (2048 >> 4));
+      wgmma_rs_columns(o[2 * half + 1], a[1], p + keys * (2048 >> 4));
+      wgmma_commit();
+    }
+    wgmma_wait<0>();
+#pragma unroll
+    for (int t = 0; t < 4; ++t) wgmma_pin(o[t]);
+  }
+
+  __device__ __forceinline__ void release(uint32_t block, int quarter) const {
+    __syncwarp();
+    if (lane == 0) arrive(shared.empty(block, quarter));
+  }
+
+  // The other warpgroup's block.
+  __device__ __forceinline__ void take_other(Output& o, uint32_t block) {
+    wait(shared.weights(block), (block >> 1) & 1);
+    const Record record = shared.record(block);
+    if (record.version != version || record.unit != unit) follow(o, record.version, record.unit);
+    add_values(o, block);
+  }
+
+  // ---- 4 results ----
+
+  // Adds up this unit's sums of all warps: of head threadIdx.x % 128, if there is one.
+  __device__ __forceinline__ float join_sums() {
+    const float2 pair = across_rows<kPairs>(sums, lane, [](float a, float b) { return a + b; });
+    if (first_of_pair<kPairs>(lane)) {
+      reinterpret_cast<float2*>(shared.of_warp(group * 4 + warp))[pair_of<kPairs>(lane)] = pair;
+    }
+    named_barrier(kConsumers, 256);
+    const int thread = static_cast<int>(threadIdx.x & 127);
+    float sum = 0.0f;
+    if (thread < S::kHeads) {
+#pragma unroll
+      for (int w = 0; w < 8; ++w) sum += shared.of_warp(w)[thread];
+    }
+    return sum;
+  }
+
+  // The token's output, given the sum of weights of head threadIdx.x % 128.
+  __device__ __forceinline__ void write_final(const Output& o, int token, float sum) const {
+    const Problem& problem = args.problem;
+    const Tensors& tensors = problem.tensors;
+    const int thread = static_cast<int>(threadIdx.x & 127);
+    const int head = tile_of(args) * S::kHeads + thread;
+    if (thread < S::kHeads && head < problem.heads) {
+      const float base = shared.state(version)[thread].y;
+      const float sink =
+          tensors.sink ? tensors.sink[head * tensors.sink_head] * 1.4426950408889634f : -INFINITY;
+      const float with_sink = sum + exp2_approx(sink - base);
+      const float up = exp2_approx(static_cast<float>(unit));
+      shared.result(group)[thread] = sum == 0.0f ? 0.0f : up / with_sink;
+      if (group == 0) {
+        write_stats(args, token, head, sum, with_sink, base, shared.tops()[thread]);
+      }
+    }
+    named_barrier(kGroup + group, 128);
+    uint8_t* out = static_cast<uint8_t*>(tensors.out) + token_offset(args, tensors.out_token, token) +
+                   tile_of(args) * S::kHeads * tensors.out_head;
+    write_columns(o, out + group * kHalf * 2, tensors.out_head, args.out_aligned, pack_bf16);
+  }
+
+  // A partial: o / sum in fp16 under a power-of-two scale for each head and half, and the LSE.
+  __device__ __forceinline__ void write_partial(const Output& o, int64_t slot, float sum) const {
+    float most[2 * kPairs];
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+#pragma unroll
+      for (int x = 0; x < 2; ++x) {
+        most[2 * j + x] = 0.0f;
+#pragma unroll
+        for (int t = 0; t < 4; ++t) {
+          most[2 * j + x] = fmaxf(most[2 * j + x], fmaxf(fabsf(o[t][4 * j + x]),
+                                                         fabsf(o[t][4 * j + 2 + x])));
+        }
+      }
+    }
+    const float2 pair =
+        across_rows<kPairs>(most, lane, [](float a, float b) { return fmaxf(a, b); });
+    float* peaks = reinterpret_cast<float*>(shared.weight(0)) + group * 4 * 64;
+    if (first_of_pair<kPairs>(lane)) {
+      reinterpret_cast<float2*>(peaks + warp * 64)[pair_of<kPairs>(lane)] = pair;
+    }
+    named_barrier(kGroup + group, 128);
+    const int heads = args.plan.head_tiles * 64, first = tile_of(args) * S::kHeads;
+    const int thread = static_cast<int>(threadIdx.x & 127), head = first + thread;
+    if (thread < S::kHeads && head < args.problem.heads) {
+      float peak = 0.0f;
+#pragma unroll
+      for (int w = 0; w < 4; ++w) peak = fmaxf(peak, peaks[w * 64 + thread]);
+      const float inverse = sum == 0.0f ? 0.0f : exp2_approx(static_cast<float>(unit)) / sum;
+      peak *= inverse;
+      // Scaled values stay under 2^13.
+      int exponent = peak > 0.0f && peak < INFINITY ? ilogbf(peak) - 12 : 0;
+      exponent = min(max(exponent, -100), 100);
+      shared.result(group)[thread] = inverse * exp2_approx(static_cast<float>(-exponent));
+      args.partial_scale[(slot * 2 + group) * heads + head] =
+          exp2_approx(static_cast<float>(exponent));
+      if (group == 0) {
+        const float base = shared.state(version)[thread].y;
+        args.partial_lse[slot * heads + head] = sum == 0.0f ? -INFINITY : base + log2f(sum);
+        args.partial_max[slot * heads + head] = shared.tops()[thread];
+      }
+    }
+    named_barrier(kGroup + group, 128);
+    __half* to = args.partial + ((slot * 2 + group) * heads + first) * kHalf;
+    write_columns(o, reinterpret_cast<uint8_t*>(to), kHalf * 2, true, pack_fp16);
+  }
+
+  // Writes this group's columns of all heads, times the heads' factors: 16 bytes a lane, after
+  // transposing 4x4 words among the lanes whose rows are neighbours.
+  template <class Pack>
+  __device__ __forceinline__ void write_columns(const Output& o, uint8_t* to, int64_t head_stride,
+                                                bool aligned, Pack pack) const {
+    const int q = lane & 3, row = lane >> 2;
+    const bool odd = lane & 4, upper = lane & 8;
+    to += warp * 128 + (row & 3) * 32 + (row & 4) * 4;
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+#pragma unroll
+      for (int x = 0; x < 2; ++x) {
+        const int head = 8 * j + 2 * q + x;
+        const float factor = shared.result(group)[head];
         uint32_t v[4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          v[i] = pack(o[4 * (g + i) + 2 * r], o[4 * (g + i) + 2 * r + 1], r);
+        for (int t = 0; t < 4; ++t) {
+          v[t] = pack(o[t][4 * j + x] * factor, o[t][4 * j + 2 + x] * factor);
         }
 #pragma unroll
         for (int i = 0; i < 4; i += 2) {
-          const uint32_t got = __shfl_xor_sync(~0u, q & 1 ? v[i] : v[i + 1], 1);
-          v[i] = q & 1 ? got : v[i];
-          v[i + 1] = q & 1 ? v[i + 1] : got;
+          const uint32_t got = __shfl_xor_sync(~0u, odd ? v[i] : v[i + 1], 4);
+          v[i] = odd ? got : v[i];
+          v[i + 1] = odd ? v[i + 1] : got;
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          const uint32_t got = __shfl_xor_sync(~0u, q & 2 ? v[i] : v[i + 2], 2);
-          v[i] = q & 2 ? got : v[i];
-          v[i + 2] = q & 2 ? v[i + 2] : got;
+          const uint32_t got = __shfl_xor_sync(~0u, upper ? v[i] : v[i + 2], 8);
+          v[i] = upper ? got : v[i];
+          v[i + 2] = upper ? v[i + 2] : got;
         }
-        if (!to[r]) continue;
-        store(to[r] + (g + q) * 16, v, aligned);
+        if (tile_of(args) * S::kHeads + head >= args.problem.heads) continue;
+        store(to + head * head_stride, v, aligned);
       }
     }
   }
@@ -324,182 +445,78 @@ struct Consumer {
     }
   }
 
-  // The token's output.
-  __device__ __forceinline__ void write_final(const float (&o)[128], int token) const {
-    const Problem& problem = args.problem;
-    const Tensors& tensors = problem.tensors;
-    uint8_t* to[2];
-    float inverse[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int h = head(r);
-      to[r] = nullptr;
-      inverse[r] = 0.0f;
-      if ((kWarm && step == kWarming) || h >= problem.heads) continue;
-      const float sum = rows[r].sum;
-      const float sink =
-          tensors.sink ? tensors.sink[h * tensors.sink_head] * 1.4426950408889634f : -INFINITY;
-      const float with_sink = sum + exp2_approx(sink - rows[r].offset());
-      if (sum != 0.0f) inverse[r] = exp2_approx(static_cast<float>(unit)) / with_sink;
-      to[r] = static_cast<uint8_t*>(tensors.out) + token_offset(args, tensors.out_token, token) +
-              h * tensors.out_head + group * kHalf * 2;
-      if (group == 0 && (lane & 3) == 0) {
-        write_stats(args, token, h, sum, with_sink, rows[r].base, rows[r].top);
-      }
-    }
-    write_rows(o, to, args.out_aligned, [&](float low, float high, int r) {
-      return pack_bf16(low * inverse[r], high * inverse[r]);
-    });
-  }
+  // ---- 5 the consumer's loop ----
 
-  // A partial: o / sum in fp16 under a power-of-two scale for each row and half, and the LSE.
-  __device__ __forceinline__ void write_partial(const float (&o)[128], int64_t slot) const {
-    const int heads = args.plan.head_tiles * 64;
-    uint8_t* to[2];
-    float factor[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int h = head(r);
-      float largest = 0.0f;
-#pragma unroll
-      for (int g = 0; g < 32; ++g) {
-        largest = fmaxf(largest, fmaxf(fabsf(o[4 * g + 2 * r]), fabsf(o[4 * g + 2 * r + 1])));
-      }
-      const float sum = rows[r].sum;
-      const float inverse = sum == 0.0f ? 0.0f : exp2_approx(static_cast<float>(unit)) / sum;
-      const float peak = quad_max(largest) * inverse;
-      // Scaled values stay under 2^13.
-      int exponent = peak > 0.0f && peak < INFINITY ? ilogbf(peak) - 12 : 0;
-      exponent = min(max(exponent, -100), 100);
-      factor[r] = inverse * exp2_approx(static_cast<float>(-exponent));
-      to[r] = nullptr;
-      if ((kWarm && step == kWarming) || h >= args.problem.heads) continue;
-      const int64_t half_at = (slot * 2 + group) * heads + h;
-      to[r] = reinterpret_cast<uint8_t*>(args.partial + half_at * kHalf);
-      if ((lane & 3) != 0) continue;
-      args.partial_scale[half_at] = exp2_approx(static_cast<float>(exponent));
-      if (group == 0) {
-        const int64_t at = slot * heads + h;
-        args.partial_lse[at] = sum == 0.0f ? -INFINITY : rows[r].base + log2f(sum);
-        args.partial_max[at] = rows[r].top;
-      }
-    }
-    write_rows(o, to, true, [&](float low, float high, int r) {
-      return pack_fp16(low * factor[r], high * factor[r]);
-    });
-  }
-
-  // Adds the other group's sums; both have the same bases by now.
-  __device__ __forceinline__ void join_sums() {
-    float2* mine = shared.sums(units, group) + warp * 16 + (lane >> 2);
-    const float2* theirs = shared.sums(units, group ^ 1) + warp * 16 + (lane >> 2);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      rows[r].sum = quad_sum(rows[r].sum);
-      if ((lane & 3) == 0) mine[8 * r] = make_float2(rows[r].sum, rows[r].top);
-    }
-    arrive(shared.summed());
-    wait(shared.summed(), (units - 1) & 1);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const float2 their = theirs[8 * r];
-      rows[r].sum += their.x;
-      rows[r].top = fmaxf(rows[r].top, their.y);
-    }
-  }
-
-  // ---- 3 the consumer's loop ----
-
-  // Waits for the products with a stage's values, and frees its rows as they are done with.
-  __device__ __forceinline__ void finish(float (&o)[128], int stage) const {
-    finish_quarter<0>(stage);
-    finish_quarter<1>(stage);
-    finish_quarter<2>(stage);
-    finish_quarter<3>(stage);
-    wgmma_pin(o);
-  }
-  template <int kQuarter>
-  __device__ __forceinline__ void finish_quarter(int stage) const {
-    wgmma_wait<3 - kQuarter>();
-    if (kQuarter == 3) {
-      arrive(shared.empty(stage, stage == group, kQuarter));
-      return;
-    }
-    __syncwarp();
-    if (lane == 0) arrive(shared.empty(stage, stage == group, kQuarter));
-  }
-
-  // Waits for what comes first: keys of a half of this group's block (true), or the other group's
-  // weights of the block before. Neither may wait behind the other, since each frees a stage. One
-  // thread looks, so that the others cost nothing meanwhile; the caller waits again, which makes
-  // the data visible.
-  __device__ __forceinline__ bool await(uint32_t block, bool own) const {
-    bool keys_first = false;
-    if ((threadIdx.x & 127) == 0) {
-      const uint32_t keys = (block / kStages) & 1, weights = ((block - 1) / kStages) & 1;
-      keys_first = test(shared.full(group, own), keys);
-      while (!keys_first && !test(shared.weights(group ^ 1), weights)) {
-        keys_first = test(shared.full(group, own), keys);
-      }
-    }
-    return named_any(2 + group, 128, keys_first);
-  }
-
-  // The first unit's Q is this group's and the other's to fetch, later ones the producer's. A
-  // thread converts the chunks that it copied, or would have.
-  __device__ __forceinline__ void fetch_q() const {
+  // The first unit's Q is the consumers' to fetch, later ones the producer's. A thread converts the
+  // chunks that it copied, or would have.
+  __device__ __forceinline__ void prepare_q() const {
     if (units == 0) {
       wait_for_copies();
     } else {
+      named_barrier(kConsumers, 256);  // nobody reads what is of the unit before
       wait(shared.q_full(), (units - 1) & 1);
     }
-    convert_q(threadIdx.x);
+    convert_q();
     ptx::fence_proxy_async(ptx::space_shared);
-    named_barrier(1, 256);
+    named_barrier(kConsumers, 256);
   }
 
   // Divides each head's queries by a power of two, which leaves their largest between 1 and 2, and
-  // turns those for latent columns into fp16.
-  __device__ __forceinline__ void convert_q(int thread) const {
-    const int chunk = thread & 7, first = thread >> 3;
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      const int row = first + 32 * k;
+  // turns those for latent columns into fp16, in the order of key_fragments.
+  __device__ __forceinline__ void convert_q() const {
+    const int chunk = static_cast<int>(threadIdx.x & 7), first = static_cast<int>(threadIdx.x >> 3);
+    const float common = args.problem.scale;
+#pragma unroll 1
+    for (int row = first; row < S::kHeads; row += 32) {
       uint8_t* at = shared.q() + row * 128 + ((chunk ^ (row & 7)) << 4);
-      uint4 v[S::kChunks];
       __nv_bfloat162 most = __float2bfloat162_rn(0.0f);
 #pragma unroll
       for (int c = 0; c < S::kChunks; ++c) {
-        v[c] = *reinterpret_cast<const uint4*>(at + c * S::kTile);
-        for (const uint32_t word : {v[c].x, v[c].y, v[c].z, v[c].w}) {
+        const uint4 v = *reinterpret_cast<const uint4*>(at + c * S::kQTile);
+        for (const uint32_t word : {v.x, v.y, v.z, v.w}) {
           most = __hmax2(most, __habs2(*reinterpret_cast<const __nv_bfloat162*>(&word)));
         }
       }
-      float top = fmaxf(__low2float(most), __high2float(most));
-      top = quad_max(top);
+      float top = quad_max(fmaxf(__low2float(most), __high2float(most)));
       top = fmaxf(top, __shfl_xor_sync(~0u, top, 4));
       int exponent = static_cast<int>((__float_as_uint(top) >> 23) & 255);
       if (exponent == 0 || exponent == 255) exponent = 127;
       exponent = min(max(exponent, 1), 253);
       const float factor = __uint_as_float(static_cast<uint32_t>(254 - exponent) << 23);
-      if (chunk == 0) shared.q_scale()[row] = static_cast<uint8_t>(exponent);
+      if (chunk == 0) {
+        const float back = __uint_as_float(static_cast<uint32_t>(exponent) << 23);
+        const float scale = (common > 0.0f ? common : 1.0f) * 1.4426950408889634f;
+        shared.state(version)[row] = make_float2(scale * back, kNone);
+        shared.tops()[row] = -INFINITY;
+      }
 #pragma unroll
       for (int c = 0; c < S::kChunks; ++c) {
-        const bool rope = c == 8;
-        v[c] = make_uint4(scale_pair(v[c].x, factor, rope), scale_pair(v[c].y, factor, rope),
-                          scale_pair(v[c].z, factor, rope), scale_pair(v[c].w, factor, rope));
-        *reinterpret_cast<uint4*>(at + c * S::kTile) = v[c];
+        auto* place = reinterpret_cast<uint4*>(at + c * S::kQTile);
+        *place = c == 8 ? scale_rope(*place, factor) : scale_latent(*place, factor, chunk & 1);
       }
     }
   }
-  __device__ __forceinline__ static uint32_t scale_pair(uint32_t pair, float factor, bool rope) {
-    const float low = __uint_as_float(pair << 16) * factor;
-    const float high = __uint_as_float(pair & 0xFFFF0000u) * factor;
-    return rope ? pack_bf16(low, high) : pack_fp16(low, high);
+  __device__ __forceinline__ static float low_of(uint32_t pair) {
+    return __uint_as_float(pair << 16);
   }
-  __device__ __forceinline__ static uint32_t pack_fp16(float low, float high) {
-    const __half2 packed = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const uint32_t*>(&packed);
+  __device__ __forceinline__ static float high_of(uint32_t pair) {
+    return __uint_as_float(pair & 0xFFFF0000u);
+  }
+  __device__ __forceinline__ static uint4 scale_rope(const uint4& v, float factor) {
+    return make_uint4(pack_bf16(low_of(v.x) * factor, high_of(v.x) * factor),
+                      pack_bf16(low_of(v.y) * factor, high_of(v.y) * factor),
+                      pack_bf16(low_of(v.z) * factor, high_of(v.z) * factor),
+                      pack_bf16(low_of(v.w) * factor, high_of(v.w) * factor));
+  }
+  // Of 16 dimensions 4q, 4q + 1 come first, 4q + 2, 4q + 3 in the odd chunk, a neighbour lane's.
+  __device__ __forceinline__ static uint4 scale_latent(const uint4& v, float factor, bool odd) {
+    const uint32_t h[4] = {pack_fp16(low_of(v.x) * factor, high_of(v.x) * factor),
+                           pack_fp16(low_of(v.y) * factor, high_of(v.y) * factor),
+                           pack_fp16(low_of(v.z) * factor, high_of(v.z) * factor),
+                           pack_fp16(low_of(v.w) * factor, high_of(v.w) * factor)};
+    const uint32_t a = __shfl_xor_sync(~0u, odd ? h[0] : h[1], 1);
+    const uint32_t b = __shfl_xor_sync(~0u, odd ? h[2] : h[3], 1);
+    return odd ? make_uint4(a, b, h[1], h[3]) : make_uint4(h[0], h[2], a, b);
   }
 
   __device__ __forceinline__ void done_with_q() const {
@@ -507,198 +524,104 @@ struct Consumer {
     if (lane == 0) arrive(shared.q_empty());
   }
 
-  __device__ __forceinline__ static void pack(const float (&s)[kScoreRegs],
-                                              uint32_t (&p)[kScoreRegs / 2]) {
-#pragma unroll
-    for (int i = 0; i < kScoreRegs / 2; ++i) p[i] = pack_fp16(s[2 * i], s[2 * i + 1]);
-  }
-
-  // Shrinks the output. Rare; no matrix instruction may be in flight while it changes.
-  __device__ __forceinline__ static void rescale(float (&o)[128], const float (&factor)[2]) {
-    if (!__any_sync(~0u, factor[0] != 1.0f || factor[1] != 1.0f)) return;
-    wgmma_wait<0>();
-#pragma unroll
-    for (int i = 0; i < 128; ++i) o[i] *= factor[(i >> 1) & 1];
-  }
-
-  // Takes over the other group's block; its products are in flight afterwards.
-  __device__ __forceinline__ void take_other(float (&o)[128], uint32_t block, float (&factor)[2]) {
-    receive(block, factor);
-    rescale(o, factor);
-    start_other(o, block);
-  }
-
-  // Scores that have arrived to weights, which the other group gets too.
-  __device__ __forceinline__ void weigh(float (&s)[kScoreRegs], uint32_t (&p)[kScoreRegs / 2],
-                                        uint32_t block, float (&factor)[2]) {
-    wgmma_pin(s);
-    softmax(s, block, factor);
-    pack(s, p);
-    const uint2 units = units_of(block);
-    if (units.x | units.y) scale_weights(p, units);
-    publish(p, block);
-  }
-
   // Attends to blocks from ... to - 1, at least one. A turn is one block of this group and the
   // other's block before it, if that is of this unit.
-  __device__ __forceinline__ void attend(float (&o)[128], uint32_t from, uint32_t to) {
-    float s[kScoreRegs];
-    uint32_t p[kScoreRegs / 2];
-    float factor[2];
-    bool other = (from & 1) == group;  // the other group's block before has been taken
-    uint32_t block = from + (other ? 0 : 1);
+  __device__ __forceinline__ void attend(Output& o, uint32_t from, uint32_t to) {
+    Scores s;
+    int unit_of_row[2];
+    uint32_t block = from + ((from ^ group) & 1);
 #pragma unroll 1
     for (; block < to; block += 2) {
-      bool pending = false;  // products with the other group's block are in flight
-      if (other || !await(block, true)) {
-        if (!other) {
-          take_other(o, block - 1, factor);
-          finish(o, group ^ 1);
-        }
-        start_scores(s, block);
-        add_scores(s, block);
-        wgmma_wait<0>();
-      } else {
-        start_scores(s, block);
-        if (await(block, false)) {
-          add_scores(s, block);
-          take_other(o, block - 1, factor);
-          wgmma_wait<4>();
-          pending = true;
-        } else {
-          take_other(o, block - 1, factor);
-          finish(o, group ^ 1);
-          wgmma_pin(s);
-          add_scores(s, block);
-          wgmma_wait<0>();
-        }
-      }
-      weigh(s, p, block, factor);
-      if (pending) finish(o, group ^ 1);
-      rescale(o, factor);
-      start_own(o, p);
-      finish(o, group);
-      other = false;
+      compute_scores(s, block, unit_of_row);
+      if (block > from) take_other(o, block - 1);
+      weigh(s, o, block, unit_of_row);
+      add_values(o, block);
     }
     done_with_q();
-    if (block == to) {
-      take_other(o, block - 1, factor);
-      finish(o, group ^ 1);
-    }
+    if (block == to) take_other(o, block - 1);
   }
 
-  // The same for at most two blocks: each group's instructions lie in a row.
-  __device__ __forceinline__ void attend_short(float (&o)[128], uint32_t from, uint32_t to) {
-    float s[kScoreRegs];
-    uint32_t p[kScoreRegs / 2];
-    float factor[2];
-    if ((from & 1) == group) {
-      start_scores(s, from);
-      add_scores(s, from);
-      wgmma_wait<0>();
-      weigh(s, p, from, factor);
-      start_own(o, p);
-      finish(o, group);
-      if (to - from == 1) return;
-      take_other(o, from + 1, factor);
-      finish(o, group ^ 1);
-    } else if (to - from == 1) {
-      take_other(o, from, factor);
-      finish(o, group ^ 1);
-    } else {
-      start_scores(s, from + 1);
-      add_scores(s, from + 1);
-      take_other(o, from, factor);
-      wgmma_wait<4>();
-      weigh(s, p, from + 1, factor);
-      finish(o, group ^ 1);
-      rescale(o, factor);
-      start_own(o, p);
-      finish(o, group);
-    }
-  }
-
-  // A warming trip computes and writes nothing: it fetches the code of the results, cold after
-  // other kernels, while the first keys are on their way.
   __device__ void run() {
-    int token = first_token(args, range_of(args));
+    const Walking walking{args, shared};
+    int token = walking.template start<false>();
 #pragma unroll 1
-    while (true) {
-      const Share share = share_of(args, range_of(args), token);
+    for (;; walking.next(token)) {
+      const Share share = walking.share(token);
       const bool more = share.first < share.last;
       const int count = more ? count_of(share, keys_of(args, token)) : 0;
-      const bool first = units == 0 && step != kWarming && (!more || count > 0);
-      if (first) {
-        if (more) copy_q<S, 256>(args, shared, tile_of(args), token, threadIdx.x);
-        named_barrier(1, 256);
+      if (units == 0 && (!more || count > 0)) {
+        if (more) copy_q<S, 256>(args, shared, token, threadIdx.x);
+        named_barrier(kConsumers, 256);
       }
       if (!more) return;
-      if (kWarm) step = first ? kWarming : step == kWarming ? 0 : step;
       attend_and_write(token, count);
-      if (!kWarm || step != kWarming) ++token;
     }
   }
 
   __device__ __forceinline__ void attend_and_write(int& token, int count) {
-    float o[128];
+    Output o;
 #pragma unroll
-    for (int i = 0; i < 128; ++i) o[i] = 0.0f;
-    rows[0] = RowState{};
-    rows[1] = RowState{};
+    for (int t = 0; t < 4; ++t) {
+#pragma unroll
+      for (int i = 0; i < kRegs; ++i) o[t][i] = 0.0f;
+    }
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
     unit = 0;
-    if (count > 0 && !(kWarm && step == kWarming)) {
-      fetch_q();
+    float sum = 0.0f;
+    if (count > 0) {
+      prepare_q();
       ++units;
-      if constexpr (kKind == Kind::kShort) {
-        attend_short(o, step, step + count);
-        done_with_q();
-      } else {
-        attend(o, step, step + count);
-      }
-      join_sums();
+      attend(o, step, step + count);
+      sum = join_sums();
       step += count;
+    } else {
+      // Nothing was summed: a unit of no keys has results of its own.
+      named_barrier(kConsumers, 256);
+      const int thread = static_cast<int>(threadIdx.x & 127);
+      if (group == 0 && thread < S::kHeads) {
+        shared.state(version)[thread] = make_float2(0.0f, kNone);
+        shared.tops()[thread] = -INFINITY;
+      }
+      named_barrier(kConsumers, 256);
     }
     forget(token);
-    const Share share = share_of(args, range_of(args), token);
-    if (kKind != Kind::kShort && share.whole) {
-      write_final(o, token);
+    const Share share = Walking{args, shared}.share(token);
+    if (share.whole) {
+      write_final(o, token, sum);
     } else {
-      write_partial(o, share.slot);
+      write_partial(o, share.slot, sum);
     }
   }
 };
 
-// ---- 4 kernel ----
+// ---- 6 kernel ----
 
-template <class S, Kind kKind>
+template <class S, bool kByLength>
 __global__ void __launch_bounds__(S::kThreads, 1)
     attention_kernel(const __grid_constant__ KernelArgs args) {
   extern __shared__ __align__(1024) uint8_t smem[];
   const Shared<S> shared{smem};
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) {
-      ptx::mbarrier_init(shared.full(i, true), kProducerWarps);
-      ptx::mbarrier_init(shared.full(i, false), kProducerWarps + (S::kRope ? kProducers : 0));
-      for (int k = 0; k < 8; ++k) {
-        ptx::mbarrier_init(shared.empty(i, k & 1, k >> 1), (k >> 1) == 3 ? 128 : 4);
-      }
-      ptx::mbarrier_init(shared.weights(i), 128);
+    for (uint32_t i = 0; i < S::kStages; ++i) {
+      ptx::mbarrier_init(shared.full(i), 2);
+      for (int k = 0; k < 4; ++k) ptx::mbarrier_init(shared.empty(i, k), 8);
     }
-    ptx::mbarrier_init(shared.q_full(), kProducers);
+    for (uint32_t i = 0; i < 2; ++i) ptx::mbarrier_init(shared.weights(i), 128);
+    ptx::mbarrier_init(shared.q_full(), 128);
     ptx::mbarrier_init(shared.q_empty(), 8);
-    ptx::mbarrier_init(shared.summed(), 256);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
-  if (threadIdx.x < 32) named_arrive(kSetUp, kProducers + 32);
+  if (threadIdx.x < 32) named_arrive(kSetUp, 160);
   launch_dependents();
   // In this order ptxas puts the producer's code first, next to the kernel's entry. It is fetched
   // cold and all else waits for it: the other way round a call takes 1.5 us more.
   if (threadIdx.x < 256) {
-    raise_registers<208>();
-    Consumer<S, kKind>(args, shared).run();
+    raise_registers<232>();
+    Consumer<S, kByLength>(args, shared).run();
   } else {
-    drop_registers<48>();
-    Producer<S>(args, shared).run();
+    drop_registers<40>();
+    Producer<S, kByLength>(args, shared).run();
   }
 }
 

@@ -11,14 +11,10 @@ namespace {
 
 // Cost of a cut token in blocks: its partials, their merge, and loading Q once more.
 constexpr int kMergeBlocks = 3;
-// Ranges from which on it pays to fetch the code of the results at the start.
-constexpr int kWarmBlocks = 16;
-
 using Kernel = void (*)(KernelArgs);
 
 template <class S>
-constexpr Kernel kKernels[] = {attention_kernel<S, Kind::kShort>, attention_kernel<S, Kind::kAny>,
-                               attention_kernel<S, Kind::kLong>};
+constexpr Kernel kKernels[] = {attention_kernel<S, false>, attention_kernel<S, true>};
 
 template <class S>
 cudaError_t enable() {
@@ -30,13 +26,6 @@ cudaError_t enable() {
   return cudaSuccess;
 }
 
-Kind kind_of(const Plan& plan) {
-  const int shortest = plan.share * plan.grain;
-  if (shortest >= kWarmBlocks) return Kind::kLong;
-  const int longest = (plan.share + (plan.longer > 0 ? 1 : 0)) * plan.grain;
-  return longest <= 2 && longest < plan.blocks ? Kind::kShort : Kind::kAny;
-}
-
 template <class S>
 cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
   cudaLaunchConfig_t config{};
@@ -44,7 +33,7 @@ cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
   config.blockDim = dim3(S::kThreads);
   config.dynamicSmemBytes = S::kBytes;
   config.stream = stream;
-  return cudaLaunchKernelEx(&config, kKernels<S>[static_cast<int>(kind_of(args.plan))], args);
+  return cudaLaunchKernelEx(&config, kKernels<S>[args.cuts ? 1 : 0], args);
 }
 
 }  // namespace
@@ -58,8 +47,8 @@ size_t workspace_bytes(int heads, int max_ctas) {
 }
 
 int device_ctas(int sm_count, int* error) {
-  cudaError_t status = enable<Shape<true>>();
-  if (status == cudaSuccess) status = enable<Shape<false>>();
+  cudaError_t status = enable<Shape<true, 64>>();
+  if (status == cudaSuccess) status = enable<Shape<false, 64>>();
   int device = 0, count = 0;
   if (status == cudaSuccess) status = cudaGetDevice(&device);
   if (status == cudaSuccess) {
@@ -72,11 +61,12 @@ int device_ctas(int sm_count, int* error) {
 
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream) {
   if (problem.tokens == 0) return cudaSuccess;
-  const KernelArgs args = make_args(problem, plan, workspace);
+  KernelArgs args = make_args(problem, plan, workspace);
+  if (problem.tensors.length && problem.tokens > 1 && !plan.fixed) cut_by_lengths(args, workspace);
   const auto on = static_cast<cudaStream_t>(stream);
   const cudaError_t status =
-      problem.rope ? start<Shape<true>>(args, on) : start<Shape<false>>(args, on);
-  if (status != cudaSuccess || !plan.merge) return status;
+      problem.rope ? start<Shape<true, 64>>(args, on) : start<Shape<false, 64>>(args, on);
+  if (status != cudaSuccess || !args.plan.merge) return status;
   return start_merge(args, on);
 }
 

@@ -3,80 +3,159 @@
 
 #include "common/cuda/sm90_async.cuh"
 #include "common/cuda/sm90_wgmma_fp16.cuh"
-#include "common/cuda/sparse_work.cuh"
+#include "common/cuda/sparse_lengths.cuh"
 #include "flashmla_kv/sparse_mla_fp8.hpp"
 
 namespace dsakit::sparse::fp8 {
 
 using namespace dsakit::cuda;
 
-inline constexpr int kStages = 2;       // blocks of latent columns in shared memory
-inline constexpr int kRopeTiles = 3;    // tiles of rope columns, later of weights
-inline constexpr int kProducers = 256;  // threads
-inline constexpr int kProducerWarps = kProducers / 32;
+inline constexpr int kWeightTiles = 3;  // blocks whose weights are in shared memory
+inline constexpr int kRecords = 4;      // blocks of which the smaller facts are
+inline constexpr int kScalesInRow = kLatent;
+inline constexpr int kRopeInRow = kLatent + 4 * 4;
 
-template <bool kRope_>
+// kHeads: heads of a CTA, the columns of its matrix products.
+template <bool kRope_, int kHeads_>
 struct Shape {
   static constexpr bool kRope = kRope_;
-  static constexpr int kThreads = 256 + kProducers;
-  static constexpr int kTile = kBlock * 128;     // 64 dims of a block, or its weights
-  static constexpr int kChunks = kRope ? 9 : 8;  // tiles of a row
-  static constexpr int kStage = 8 * kTile;
-  static constexpr int kQ = kChunks * kTile;  // 64 heads
-  static constexpr int kRingOffset = kQ;
-  static constexpr int kRopeOffset = kRingOffset + kStages * kStage;
-  static constexpr int kBaseOffset = kRopeOffset + kRopeTiles * kTile;  // float [stage][64]
-  static constexpr int kSumOffset = kBaseOffset + kStages * 256;  // float2 [unit & 1][group][64]
-  static constexpr int kQScaleOffset = kSumOffset + 4 * 512;      // uint8_t [64]
-  static constexpr int kMaskOffset = kQScaleOffset + 64;          // uint8_t [stage][32]
-  static constexpr int kUnitOffset = kMaskOffset + 32 * kStages;  // int8_t [4][8]
-  static constexpr int kBarrierOffset = kUnitOffset + 4 * kProducerWarps;
-  static constexpr int kBytes = kBarrierOffset + 8 * (11 * kStages + 3);
-  static_assert(kBytes <= 232448 && kBlock == 64 && kStages == 2 && kProducerWarps == 8);
+  static constexpr int kHeads = kHeads_;
+  static constexpr int kThreads = 384;
+  static constexpr int kStages = 3;
+  static constexpr int kRow = kRopeInRow + (kRope ? 128 : 0);  // an odd multiple of 16 bytes
+  static constexpr int kStage = kBlock * kRow;
+  static constexpr int kChunks = kRope ? 9 : 8;  // tiles of 64 dims of Q
+  static constexpr int kQTile = kHeads * 128;
+  static constexpr int kWeightTile = kBlock * 128;
+  static constexpr int kWeightOffset = kChunks * kQTile;
+  static constexpr int kRingOffset = kWeightOffset + kWeightTiles * kWeightTile;
+  static constexpr int kFactorOffset = kRingOffset + kStages * kStage;  // half [record][4][64]
+  static constexpr int kStateOffset = kFactorOffset + kRecords * 512;   // float2 [version & 1][64]
+  static constexpr int kLaneOffset = kStateOffset + 2 * 512;            // float [warp][64]
+  static constexpr int kResultOffset = kLaneOffset + 8 * 256;           // float [group][64]
+  static constexpr int kTopOffset = kResultOffset + 2 * 256;            // float [64]
+  static constexpr int kRecordOffset = kTopOffset + 256;                // Record [record]
+  static constexpr int kUnitOffset = kRecordOffset + kRecords * 8;      // int [warp]
+  static constexpr int kMaskOffset = kUnitOffset + 8 * 4;               // uint32_t [stage][2]
+  static constexpr int kWalkOffset = kMaskOffset + 8 * kStages + 8 * (kStages & 1);  // Walk [warp]
+  static constexpr int kBarrierOffset =
+      kWalkOffset + kThreads / 32 * static_cast<int>(sizeof(Walk));
+  static constexpr int kBytes = kBarrierOffset + 8 * (5 * kStages + 4);
+  static_assert(kBytes <= 232448 && kBlock == 64 && kRow % 32 == 16);
+};
+
+// What a block's owner decided of it.
+struct Record {
+  int version;  // of the bases
+  int unit;     // exponent of the power of two by which its keys are divided
 };
 
 template <class S>
 struct Shared {
   uint8_t* base;
   __device__ uint8_t* q() const { return base; }
-  __device__ uint8_t* stage(int i) const { return base + S::kRingOffset + i * S::kStage; }
-  // The rope columns of a block and then its weights.
-  __device__ uint8_t* rope(uint32_t block) const {
-    return base + S::kRopeOffset + block % kRopeTiles * S::kTile;
+  __device__ uint8_t* stage(uint32_t block) const {
+    return base + S::kRingOffset + block % S::kStages * S::kStage;
   }
-  __device__ float* row_base(int stage) const {
-    return reinterpret_cast<float*>(base + S::kBaseOffset) + stage * 64;
+  // fp16 [key][head].
+  __device__ uint8_t* weight(uint32_t block) const {
+    return base + S::kWeightOffset + block % kWeightTiles * S::kWeightTile;
   }
-  __device__ float2* sums(uint32_t unit, int group) const {
-    return reinterpret_cast<float2*>(base + S::kSumOffset) + ((unit & 1) * 2 + group) * 64;
+  // fp16 [group of 128 columns][key]: the factors of the codes.
+  __device__ uint16_t* factors(uint32_t block) const {
+    return reinterpret_cast<uint16_t*>(base + S::kFactorOffset) + block % kRecords * 256;
   }
-  // Biased exponents of the powers of two by which the heads' queries were divided.
-  __device__ uint8_t* q_scale() const { return base + S::kQScaleOffset; }
-  // Byte n: which of rows 2n and 2n + 1 are keys.
-  __device__ uint8_t* mask(int stage) const { return base + S::kMaskOffset + 32 * stage; }
-  // Exponents of the powers of two by which the producer warps have divided their latent columns of
-  // a block; warp w has rows 4w ... 4w + 3 and those 32 further. There are places for four blocks,
-  // so that nobody waits for one.
-  __device__ int8_t* units(uint32_t block) const {
-    return reinterpret_cast<int8_t*>(base + S::kUnitOffset) + block % 4 * kProducerWarps;
+  __device__ Record& record(uint32_t block) const {
+    return reinterpret_cast<Record*>(base + S::kRecordOffset)[block % kRecords];
+  }
+  // For each head what its scores are multiplied by, and the base of its weights.
+  __device__ float2* state(int version) const {
+    return reinterpret_cast<float2*>(base + S::kStateOffset) + (version & 1) * 64;
+  }
+  // A warp's sums or maxima of each head.
+  __device__ float* of_warp(int warp) const {
+    return reinterpret_cast<float*>(base + S::kLaneOffset) + warp * 64;
+  }
+  // What the results of a warpgroup's columns are multiplied by.
+  __device__ float* result(int group) const {
+    return reinterpret_cast<float*>(base + S::kResultOffset) + group * 64;
+  }
+  __device__ float* tops() const { return reinterpret_cast<float*>(base + S::kTopOffset); }
+  __device__ int* units() const { return reinterpret_cast<int*>(base + S::kUnitOffset); }
+  // Bit n % 32 of word n / 32: whether row n is a key.
+  __device__ uint32_t* mask(uint32_t block) const {
+    return reinterpret_cast<uint32_t*>(base + S::kMaskOffset) + block % S::kStages * 2;
+  }
+  __device__ Walk& walk(int warp) const {
+    return reinterpret_cast<Walk*>(base + S::kWalkOffset)[warp];
   }
   __device__ uint64_t* barrier(int i) const {
     return reinterpret_cast<uint64_t*>(base + S::kBarrierOffset) + i;
   }
-  // A half of a stage has the tiles of one warpgroup's columns; `own` is the half of the group that
-  // owns the stage. It fills as a whole and empties by quarters of 16 rows.
-  __device__ uint64_t* full(int stage, bool own) const { return barrier(2 * stage + own); }
-  __device__ uint64_t* empty(int stage, bool own, int quarter) const {
-    return barrier(2 * kStages + (2 * stage + own) * 4 + quarter);
+  // A stage fills as a whole and empties by quarters of 16 rows.
+  __device__ uint64_t* full(uint32_t block) const {
+    return barrier(static_cast<int>(block % S::kStages));
   }
-  __device__ uint64_t* weights(int stage) const { return barrier(10 * kStages + stage); }
-  __device__ uint64_t* q_full() const { return barrier(11 * kStages); }
-  __device__ uint64_t* q_empty() const { return barrier(11 * kStages + 1); }
-  __device__ uint64_t* summed() const { return barrier(11 * kStages + 2); }
+  __device__ uint64_t* empty(uint32_t block, int quarter) const {
+    return barrier(S::kStages + static_cast<int>(block % S::kStages) * 4 + quarter);
+  }
+  __device__ uint64_t* weights(uint32_t block) const {
+    return barrier(5 * S::kStages + static_cast<int>(block & 1));
+  }
+  __device__ uint64_t* q_full() const { return barrier(5 * S::kStages + 2); }
+  __device__ uint64_t* q_empty() const { return barrier(5 * S::kStages + 3); }
 };
 
-// The named barrier at which warp 0 tells the producers that the barriers in shared memory are set
-// up; the consumers meet for that at their own. Both start what they can before it.
-inline constexpr int kSetUp = 4;
+// Named barriers: all consumers; each consumer warpgroup (the next one too); the set-up of the
+// barriers in shared memory; where a range starts, for the consumers and (the next one) producers.
+inline constexpr int kConsumers = 1, kGroup = 2, kSetUp = 4, kOpened = 5;
+
+// The units of a CTA's range, token by token. Where ranges are cut by lengths each warp keeps its
+// place in shared memory; all its lanes call each function together.
+template <class S, bool kByLength>
+struct Units {
+  const KernelArgs& args;
+  const Shared<S>& shared;
+
+  // The range's first token; every warp calls this once. By lengths the first producer warp finds
+  // it, and writes what the merge kernel has to know.
+  template <bool kProducer>
+  __device__ __forceinline__ int start() const {
+    const int range = range_of(args);
+    if constexpr (!kByLength) return first_token(args, range);
+    constexpr int kWarps = S::kThreads / 32;
+    const bool opens = kProducer && threadIdx.x / 32 == kWarps - 4;
+    if (opens) {
+      const int lane = static_cast<int>(threadIdx.x & 31);
+      Walk walk;
+      const Cut cut = open_range(args, range, reinterpret_cast<int*>(shared.weight(0)), walk);
+      if (lane < kWarps) shared.walk(lane) = walk;
+      if (lane == 0 && tile_of(args) == 0) args.cuts[range] = cut;
+      __syncwarp();
+    }
+    if constexpr (kProducer) {
+      if (opens) named_arrive(kOpened, 256 + 32);
+      named_barrier(kOpened + 1, 128);
+    } else {
+      named_barrier(kOpened, 256 + 32);
+    }
+    return shared.walk(threadIdx.x / 32).token;
+  }
+  __device__ __forceinline__ Share share(int token) const {
+    if constexpr (!kByLength) return share_of(args, range_of(args), token);
+    return share_by_length(args, range_of(args), token, shared.walk(threadIdx.x / 32));
+  }
+  __device__ __forceinline__ void next(int& token) const {
+    if constexpr (kByLength) {
+      Walk& walk = shared.walk(threadIdx.x / 32);
+      __syncwarp();
+      if ((threadIdx.x & 31) == 0) next_token(args, token, walk);
+      __syncwarp();
+      token = walk.token;
+    } else {
+      ++token;
+    }
+  }
+};
 
 }  // namespace dsakit::sparse::fp8

@@ -40,6 +40,24 @@ __device__ __forceinline__ void arrive_after_copies(uint64_t* barrier) {
   ptx::cp_async_mbarrier_arrive_noinc(barrier);
 }
 
+// Copies `bytes` (a multiple of 16, as both addresses) and tells the barrier, which `expect` has
+// told of them. One thread does it all.
+__device__ __forceinline__ void copy_bulk(uint32_t address, const void* source, uint32_t bytes,
+                                          uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          address),
+      "l"(source), "r"(bytes), "r"(smem_address(barrier))
+      : "memory");
+}
+// Arrives at the barrier, whose phase then also waits for `bytes` of copy_bulk.
+__device__ __forceinline__ void expect(uint64_t* barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(
+                   smem_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
 __device__ __forceinline__ void arrive(uint64_t* barrier) {
   ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier);
 }
