@@ -15,7 +15,6 @@ struct Kernels {
   static constexpr std::array<std::string_view, 5> kFeatures{"hisparse", "cuda_graph", "attn_sink",
                                                              "topk_length", "max_logits"};
   static constexpr bool kRagged = true;
-  static constexpr bool kPow2Scales = false;
 
   static const char* refused(const sdk::Config& config) {
     if (config.page_size != 1 && config.page_size != 64) return "a page_size other than 1 and 64";

@@ -2,7 +2,7 @@
 // a configuration, and the checked arguments of a call in the form that kernels take.
 //
 // Kernels, of a backend class, has kId (the plugin's id), kLayouts and kFeatures (names that its
-// manifest serves) and kPow2Scales (whether it serves kv_scale = pow2_fp32 alone). Any thread.
+// manifest serves). Any thread.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +47,6 @@ dsakit_rc check_served(const sdk::Config& config, int max_heads, bool ragged, sd
   if (config.topk > kMaxTopk)
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve a topk above %d", Kernels::kId,
                       kMaxTopk);
-  if (Kernels::kPow2Scales && config.kv_scale != sdk::ScaleKind::pow2_fp32)
-    return refuse("a kv_scale other than pow2_fp32");
   if (config.ragged && !ragged) return refuse("index_mode = ragged");
   if (config.fp8_compute) return refuse("compute = fp8");
   const auto bf16 = [](DLDataType type) { return type.code == kDLBfloat && type.bits == 16; };

@@ -16,7 +16,6 @@ struct Kernels {
   static constexpr std::array<std::string_view, 7> kFeatures{
       "hisparse",   "cuda_graph",    "attn_sink",   "topk_length",
       "max_logits", "deterministic", "second_cache"};
-  static constexpr bool kPow2Scales = false;
   static constexpr auto has_code = mma::has_code;
   static constexpr int kCountedKeys = mma::kCountedKeys;
   static constexpr auto make_plan = mma::make_plan;

@@ -14,7 +14,6 @@ struct Kernels {
   static constexpr std::array<std::string_view, 2> kLayouts{"fp8_656_g128", "fp8_528_g128"};
   static constexpr std::array<std::string_view, 5> kFeatures{"hisparse", "cuda_graph", "attn_sink",
                                                              "topk_length", "max_logits"};
-  static constexpr bool kPow2Scales = true;
   static constexpr auto make_plan = sparse::fp8::make_plan;
   static constexpr auto workspace_bytes = sparse::fp8::workspace_bytes;
   static constexpr auto device_ctas = sparse::fp8::device_ctas;

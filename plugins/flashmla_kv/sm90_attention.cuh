@@ -1,25 +1,26 @@
-// The attention kernel over fp8 keys for Hopper (sm_90a): up to 64 heads of a token against its keys.
+// The attention kernel over fp8 keys for Hopper (sm_90a): up to 64 heads of a token against its
+// keys.
 //
-// Contents: 1 scores · 2 softmax · 3 values · 4 results · 5 the consumer's loop · 6 kernel. Sizes and
-// shared memory are in sm90_stage.cuh, the producer in sm90_producer.cuh, operands in
+// Contents: 1 scores · 2 softmax · 3 values · 4 results · 5 the consumer's loop · 6 kernel. Sizes
+// and shared memory are in sm90_stage.cuh, the producer in sm90_producer.cuh, operands in
 // sm90_fragments.cuh, work units in sparse_work.cuh.
 //
-// Keys stay as they are in the pool: warps 8-11 copy whole rows into stages of 64, and consumers turn
-// codes into fp16 on the way from shared memory to the matrix instructions' registers. So keys, and
-// later columns of V, are the rows of the products, and heads their columns: S^T = K Q^T and
-// O^T = V^T P^T. Warps 0-3 and 4-7 are two consumer warpgroups. Each computes the scores of every
-// other block and shares the weights through shared memory; each accumulates its own half of the 512
-// output columns over all blocks, so that one's softmax runs under the other's products.
+// Keys stay as they are in the pool: warps 8-11 copy whole rows into stages of 64, and consumers
+// turn codes into fp16 on the way from shared memory to the matrix instructions' registers. So
+// keys, and later columns of V, are the rows of the products, and heads their columns: S^T = K Q^T
+// and O^T = V^T P^T. Warps 0-3 and 4-7 are two consumer warpgroups. Each computes the scores of
+// every other block and shares the weights through shared memory; each accumulates its own half of
+// the 512 output columns over all blocks, so that one's softmax runs under the other's products.
 //
 // Numbers: codes are exact in fp16. Scores are summed in fp32 group by group of 128 dimensions, and
-// multiplied by the quotient of two groups' scales in between: no scale is rounded. Rope columns are
-// bf16. Values are code * scale / 2^unit, and weights fp16. Queries are divided by a power of two for
-// each head, so that no query leaves fp16's range.
+// multiplied by the quotient of two groups' scales in between: no scale is rounded. Rope columns
+// are bf16. Values are code * scale / 2^unit, and weights fp16. Queries are divided by a power of
+// two for each head, so that no query leaves fp16's range.
 //
 // Invariants: blocks are numbered through a CTA's life; block g's scores are warpgroup g & 1's, and
-// the n-th use of a barrier has parity n & 1. Both warpgroups take blocks in order and keep the same
-// bases, in shared memory in two versions; a block's owner publishes its version with the weights.
-// Nothing depends on a score beyond its own weight.
+// the n-th use of a barrier has parity n & 1. Both warpgroups take blocks in order and keep the
+// same bases, in shared memory in two versions; a block's owner publishes its version with the
+// weights. Nothing depends on a score beyond its own weight.
 #pragma once
 
 #include <cfloat>
@@ -61,7 +62,8 @@ struct Consumer {
   __device__ __forceinline__ void compute_scores(Scores& s, uint32_t block, int (&unit_of_row)[2]) {
     wait(shared.full(block), (block / S::kStages) & 1);
     const uint8_t* stage = shared.stage(block);
-    const uint32_t at = smem_address(stage) + (warp * 16 + (lane & 15)) * S::kRow + (lane >> 4) * 16;
+    const uint32_t at =
+        smem_address(stage) + (warp * 16 + (lane & 15)) * S::kRow + (lane >> 4) * 16;
     const uint32_t q = uniform(smem_address(shared.q()));
     const uint64_t b = wgmma_descriptor(q, 16, 1024, Swizzle::k128);
     RowScales rows[2];
@@ -265,8 +267,8 @@ struct Consumer {
     wait(shared.weights(block), (block >> 1) & 1);
     const uint32_t at = smem_address(shared.stage(block)) + (lane & 15) * S::kRow +
                         (lane >> 4) * 16 + group * kHalf + warp * 64;
-    const uint64_t p = wgmma_descriptor(uniform(smem_address(shared.weight(block))), 16, 1024,
-                                        Swizzle::k128);
+    const uint64_t p =
+        wgmma_descriptor(uniform(smem_address(shared.weight(block))), 16, 1024, Swizzle::k128);
     const uint32_t* factors = reinterpret_cast<const uint32_t*>(shared.factors(block)) +
                               (group * 2 + (warp >> 1)) * (kBlock / 2) + (lane & 3);
     uint32_t raw[2][4];
@@ -340,7 +342,8 @@ struct Consumer {
       }
     }
     named_barrier(kGroup + group, 128);
-    uint8_t* out = static_cast<uint8_t*>(tensors.out) + token_offset(args, tensors.out_token, token) +
+    uint8_t* out = static_cast<uint8_t*>(tensors.out) +
+                   token_offset(args, tensors.out_token, token) +
                    tile_of(args) * S::kHeads * tensors.out_head;
     write_columns(o, out + group * kHalf * 2, tensors.out_head, args.out_aligned, pack_bf16);
   }
@@ -355,8 +358,8 @@ struct Consumer {
         most[2 * j + x] = 0.0f;
 #pragma unroll
         for (int t = 0; t < 4; ++t) {
-          most[2 * j + x] = fmaxf(most[2 * j + x], fmaxf(fabsf(o[t][4 * j + x]),
-                                                         fabsf(o[t][4 * j + 2 + x])));
+          most[2 * j + x] =
+              fmaxf(most[2 * j + x], fmaxf(fabsf(o[t][4 * j + x]), fabsf(o[t][4 * j + 2 + x])));
         }
       }
     }

@@ -49,8 +49,8 @@ __device__ __forceinline__ void key_fragments(const uint32_t (&raw)[4], uint32_t
 }
 
 // 16 keys of two tiles of columns: `raw` has of each tile two neighbouring columns of keys 2q,
-// 2q + 1, then of the keys 8 further, whose factors are `low` and `high`. Row r of a tile, and r + 8,
-// is its column 2r, 2r + 1.
+// 2q + 1, then of the keys 8 further, whose factors are `low` and `high`. Row r of a tile, and r +
+// 8, is its column 2r, 2r + 1.
 __device__ __forceinline__ void value_fragments(const uint32_t (&raw)[4], uint32_t low,
                                                 uint32_t high, uint32_t (&a)[2][4]) {
 #pragma unroll

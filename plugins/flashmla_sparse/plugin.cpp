@@ -14,7 +14,6 @@ struct Kernels {
   static constexpr std::array<std::string_view, 2> kLayouts{"bf16_1152", "bf16_1024"};
   static constexpr std::array<std::string_view, 6> kFeatures{
       "hisparse", "cuda_graph", "attn_sink", "topk_length", "max_logits", "deterministic"};
-  static constexpr bool kPow2Scales = false;
   static constexpr auto make_plan = sparse::make_plan;
   static constexpr auto workspace_bytes = sparse::workspace_bytes;
   static constexpr auto device_ctas = sparse::device_ctas;

@@ -15,7 +15,6 @@ struct Kernels {
   static constexpr std::array<std::string_view, 5> kFeatures{"hisparse", "cuda_graph", "attn_sink",
                                                              "topk_length", "max_logits"};
   static constexpr bool kRagged = false;
-  static constexpr bool kPow2Scales = false;
 };
 
 }  // namespace

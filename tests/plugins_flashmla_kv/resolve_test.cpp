@@ -1,6 +1,6 @@
-// The plugins of this build as the catalogue: on Hopper, real models with an fp8 cache whose scales
-// are powers of two get this plugin in every phase, with and without HiSparse; with any scales they
-// get another; a bf16 cache stays with flashmla_sparse.
+// The plugins of this build as the catalogue: on Hopper, real models with an fp8 cache get this
+// plugin in every phase, whatever their scales, with and without HiSparse; a bf16 cache stays with
+// flashmla_sparse.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 struct Asked {
   const char *model, *kv_dtype;
   bool hisparse, mtp;
-  const char* kv_scale = "pow2_fp32";
+  const char* kv_scale = "any";
 };
 
 // "prefill/decode[/mtp]/kv_layout", or why not.
@@ -38,9 +38,9 @@ TEST(LocalCatalogue, Fp8CachesOnHopperGetFlashmlaKvInEveryPhase) {
     }
 }
 
-TEST(LocalCatalogue, ScalesThatAreNotPowersOfTwoGoToAnother) {
-  EXPECT_EQ(outcome({"glm-5.2-fp8", "fp8_e4m3", true, false, "any"}),
-            "flashinfer_sparse_mla/flashinfer_sparse_mla/\"fp8_656_g128\"");
+TEST(LocalCatalogue, PowersOfTwoAreScalesLikeOthers) {
+  EXPECT_EQ(outcome({"glm-5.2-fp8", "fp8_e4m3", true, false, "pow2_fp32"}),
+            "flashmla_kv/flashmla_kv/\"fp8_656_g128\"");
 }
 
 TEST(LocalCatalogue, RowsWithoutRopeHaveTheirOwnLayout) {

@@ -45,8 +45,8 @@ __device__ __forceinline__ void arrive_after_copies(uint64_t* barrier) {
 __device__ __forceinline__ void copy_bulk(uint32_t address, const void* source, uint32_t bytes,
                                           uint64_t* barrier) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-          address),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(address),
       "l"(source), "r"(bytes), "r"(smem_address(barrier))
       : "memory");
 }

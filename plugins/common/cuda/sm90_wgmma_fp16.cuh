@@ -9,34 +9,34 @@ namespace dsakit::cuda {
 enum class Operand { kFp16, kBf16 };
 
 #define DSAKIT_WGMMA_D8 "{%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, p"
-#define DSAKIT_WGMMA_D16                                                                      \
+#define DSAKIT_WGMMA_D16                                                                     \
   "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, " \
   "%19}, %20, p"
-#define DSAKIT_WGMMA_D32                                                                          \
-  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "   \
+#define DSAKIT_WGMMA_D32                                                                        \
+  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
   "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, p"
-#define DSAKIT_WGMMA_EIGHT(i)                                                                      \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),     \
+#define DSAKIT_WGMMA_EIGHT(i)                                                                 \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
       "+f"(d[i + 6]), "+f"(d[i + 7])
 #define DSAKIT_WGMMA_R8 DSAKIT_WGMMA_EIGHT(0)
 #define DSAKIT_WGMMA_R16 DSAKIT_WGMMA_R8, DSAKIT_WGMMA_EIGHT(8)
 #define DSAKIT_WGMMA_R32 DSAKIT_WGMMA_R16, DSAKIT_WGMMA_EIGHT(16), DSAKIT_WGMMA_EIGHT(24)
 // `p` says whether D is added to.
-#define DSAKIT_WGMMA_RS(columns, types, kind, regs)                                               \
-  asm volatile("{\n.reg .pred p;\nsetp." kind                                                     \
-               ".b32 p, 0, 0;\nwgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." types " "   \
-               DSAKIT_WGMMA_D##regs DSAKIT_WGMMA_FLAGS                                            \
-               : DSAKIT_WGMMA_R##regs                                                             \
+#define DSAKIT_WGMMA_RS(columns, types, kind, regs)                                         \
+  asm volatile("{\n.reg .pred p;\nsetp." kind                                               \
+               ".b32 p, 0, 0;\nwgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." types \
+               " " DSAKIT_WGMMA_D##regs DSAKIT_WGMMA_FLAGS                                  \
+               : DSAKIT_WGMMA_R##regs                                                       \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-#define DSAKIT_WGMMA_CASE(columns, regs)                                                          \
-  if constexpr (kRegs == regs) {                                                                  \
-    if constexpr (kType == Operand::kBf16) {                                                      \
-      DSAKIT_WGMMA_RS(columns, "bf16.bf16", "eq", regs);                                          \
-    } else if constexpr (kStart) {                                                                \
-      DSAKIT_WGMMA_RS(columns, "f16.f16", "ne", regs);                                            \
-    } else {                                                                                      \
-      DSAKIT_WGMMA_RS(columns, "f16.f16", "eq", regs);                                            \
-    }                                                                                             \
+#define DSAKIT_WGMMA_CASE(columns, regs)                 \
+  if constexpr (kRegs == regs) {                         \
+    if constexpr (kType == Operand::kBf16) {             \
+      DSAKIT_WGMMA_RS(columns, "bf16.bf16", "eq", regs); \
+    } else if constexpr (kStart) {                       \
+      DSAKIT_WGMMA_RS(columns, "f16.f16", "ne", regs);   \
+    } else {                                             \
+      DSAKIT_WGMMA_RS(columns, "f16.f16", "eq", regs);   \
+    }                                                    \
   }
 
 // D[64 x N] += A * B, or = A * B with kStart, B K-major; N is twice the accumulators' number.

@@ -4,7 +4,6 @@
 // SparseBackend<Kernels> is the class for DSAKIT_PLUGIN. Kernels has
 //   kId                   the plugin's id
 //   kLayouts, kFeatures   names that its manifest serves
-//   kPow2Scales           whether it serves kv_scale = pow2_fp32 alone
 //   has_code              whether it has kernels for the current device; without it: sm_90 alone
 //   fixed_plan            the plan for feature deterministic; without it: whole_tokens()
 //   launch_lists, keys_of_lists   for feature second_cache: of a call with a second list

@@ -5,7 +5,6 @@
 //   kId                   the plugin's id
 //   kLayouts, kFeatures   names that its manifest serves
 //   kRagged               whether it serves ragged lists, too
-//   kPow2Scales           whether it serves kv_scale = pow2_fp32 alone
 // The manifest's limits of heads and topk are here. An instance is immutable; threads as
 // plugin_abi.h says.
 #pragma once
