@@ -19,6 +19,10 @@ struct Kernels {
   static constexpr auto device_ctas = sparse::fp8::device_ctas;
   static constexpr auto launch = sparse::fp8::launch;
   static constexpr auto move_kv_rows = sparse::fp8::move_kv_rows;
+  // What else is not served.
+  static const char* refused(const sdk::Config& config) {
+    return config.kv_scale == sdk::ScaleKind::ue8m0 ? "kv_scale = ue8m0" : nullptr;
+  }
 };
 
 }  // namespace
