@@ -29,9 +29,10 @@ template <class S, Kind kKind>
 struct Consumer {
   static constexpr int kScoreRegs = kBlock / 2, kParts = kBlock / 16;
   static constexpr uint32_t kWarming = ~0u;
-  static constexpr bool kWarm = kKind == Kind::kLong;
+  static constexpr bool kByLength = kKind == Kind::kByLength;
+  static constexpr bool kWarm = kKind != Kind::kShort;
   static constexpr bool kRopeFirst = S::kRope && kKind != Kind::kShort;
-  using Walking = Units<S, kKind == Kind::kByLength>;
+  using Walking = Units<S, kByLength>;
   const KernelArgs& args;
   const Shared<S> shared;
   const int group;       // 0 or 1: also its stage, and its half of the columns
@@ -233,9 +234,9 @@ struct Consumer {
     return tile_of(args) * 64 + warp * 16 + (lane >> 2) + 8 * r;
   }
 
-  // Writes this group's columns of both rows: 16 bytes a lane, after transposing 4x4 words among
-  // the 4 lanes of a row.
-  template <class Pack>
+  // Writes this group's columns of both rows, 16 bytes a lane, in order or (kQuads) as they are: a
+  // lane's words of four steps.
+  template <bool kQuads, class Pack>
   __device__ __forceinline__ void write_rows(const float (&o)[128], uint8_t* (&to)[2], bool aligned,
                                              Pack pack) const {
     const int q = lane & 3;
@@ -248,20 +249,8 @@ struct Consumer {
         for (int i = 0; i < 4; ++i) {
           v[i] = pack(o[4 * (g + i) + 2 * r], o[4 * (g + i) + 2 * r + 1], r);
         }
-#pragma unroll
-        for (int i = 0; i < 4; i += 2) {
-          const uint32_t got = __shfl_xor_sync(~0u, q & 1 ? v[i] : v[i + 1], 1);
-          v[i] = q & 1 ? got : v[i];
-          v[i + 1] = q & 1 ? v[i + 1] : got;
-        }
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const uint32_t got = __shfl_xor_sync(~0u, q & 2 ? v[i] : v[i + 2], 2);
-          v[i] = q & 2 ? got : v[i];
-          v[i + 2] = q & 2 ? v[i + 2] : got;
-        }
-        if (!to[r]) continue;
-        store(to[r] + (g + q) * 16, v, aligned);
+        if constexpr (!kQuads) quad_transpose(v);
+        if (to[r]) store(to[r] + (g + q) * 16, v, aligned);
       }
     }
   }
@@ -305,7 +294,7 @@ struct Consumer {
         write_stats(args, token, h, sum, with_sink, rows[r].base, rows[r].top);
       }
     }
-    write_rows(o, to, args.out_aligned, [&](float low, float high, int r) {
+    write_rows<false>(o, to, args.out_aligned, [&](float low, float high, int r) {
       return pack_bf16(low * inverse[r], high * inverse[r]);
     });
   }
@@ -318,16 +307,17 @@ struct Consumer {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int h = head(r);
-      float largest = 0.0f;
+      float size[2] = {0.0f, 0.0f};  // up to 64 times the largest; cheaper than that
 #pragma unroll
       for (int g = 0; g < 32; ++g) {
-        largest = fmaxf(largest, fmaxf(fabsf(o[4 * g + 2 * r]), fabsf(o[4 * g + 2 * r + 1])));
+        size[0] += fabsf(o[4 * g + 2 * r]);
+        size[1] += fabsf(o[4 * g + 2 * r + 1]);
       }
       const float sum = rows[r].sum;
       const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
-      const float peak = quad_max(largest) * inverse;
-      // Scaled values stay under 2^13.
-      int exponent = peak > 0.0f && peak < INFINITY ? ilogbf(peak) - 12 : 0;
+      const float peak = quad_max(size[0] + size[1]) * inverse;
+      // Scaled values stay under 2^13, and the largest is 2^6 at least.
+      int exponent = static_cast<int>(__float_as_uint(peak) >> 23) - 127 - 12;
       exponent = min(max(exponent, -100), 100);
       factor[r] = inverse * exp2_approx(static_cast<float>(-exponent));
       to[r] = nullptr;
@@ -342,7 +332,7 @@ struct Consumer {
         args.partial_max[at] = rows[r].top;
       }
     }
-    write_rows(o, to, true, [&](float low, float high, int r) {
+    write_rows<true>(o, to, true, [&](float low, float high, int r) {
       const __half2 packed = __floats2half2_rn(low * factor[r], high * factor[r]);
       return *reinterpret_cast<const uint32_t*>(&packed);
     });
@@ -430,13 +420,11 @@ struct Consumer {
   // The first unit's Q is this group's and the other's to fetch, later ones the producer's.
   __device__ __forceinline__ void fetch_q() const {
     if (units == 0) {
-      wait_for_copies();
-      ptx::fence_proxy_async(ptx::space_shared);
-      named_barrier(1, 256);
+      wait(shared.first_q(), 0);
     } else {
       wait(shared.q_full(), (units - 1) & 1);
-      ptx::fence_proxy_async(ptx::space_shared);
     }
+    ptx::fence_proxy_async(ptx::space_shared);
   }
 
   __device__ __forceinline__ void done_with_q() const {
@@ -560,25 +548,46 @@ struct Consumer {
     }
   }
 
-  // A warming trip computes and writes nothing: it fetches the code of the results, cold after
-  // other kernels, while the first keys are on their way.
+  // Whether a warming trip pays: it computes and writes nothing, but fetches the code of the
+  // results, cold after other kernels, while the first keys are on their way, or (by lengths) while
+  // the range is looked for. Where ranges are not long, one group has the time.
+  __device__ __forceinline__ bool warms() const {
+    if (kByLength) return args.problem.tokens > args.plan.groups;
+    return kKind == Kind::kLong || group == 1;
+  }
+
   __device__ void run() {
     const Walking walking{args, shared};
-    int token = walking.template start<false>();
+    int token = 0;
+    bool opened = !kByLength || !warms();
+    if (opened) token = walking.template start<false>();
+    if (!opened) step = kWarming;
 #pragma unroll 1
     while (true) {
-      const Share share = walking.share(token);
-      const bool more = share.first < share.last;
-      const int count = more ? unit_blocks(args, share, keys_of(args, token)) : 0;
-      const bool first = units == 0 && step != kWarming && (!more || count > 0);
-      if (first) {
-        if (more) copy_q<S, 256>(args, shared, tile_of(args), token, threadIdx.x);
-        named_barrier(1, 256);
+      int count = 0;
+      if (opened) {
+        const Share share = walking.share(token);
+        const bool more = share.first < share.last;
+        count = more ? unit_blocks(args, share, keys_of(args, token)) : 0;
+        const bool first = units == 0 && step != kWarming && (!more || count > 0);
+        if (first) {
+          if (more) copy_q<S, 256>(args, shared, tile_of(args), token, threadIdx.x);
+          named_barrier(1, 256);
+          if (more) arrive_after_copies(shared.first_q());
+        }
+        if (!more) return;
+        if (kWarm && !kByLength) {
+          step = first && warms() ? kWarming : step == kWarming ? 0 : step;
+        }
       }
-      if (!more) return;
-      if (kWarm) step = first ? kWarming : step == kWarming ? 0 : step;
       attend_and_write(token, count);
-      if (!kWarm || step != kWarming) walking.next(token);
+      if (!opened) {
+        token = walking.template start<false>();
+        step = 0;
+        opened = true;
+      } else if (!kWarm || step != kWarming) {
+        walking.next(token);
+      }
     }
   }
 
@@ -602,11 +611,9 @@ struct Consumer {
     }
     forget(token);
     const Share share = Walking{args, shared}.share(token);
-    if (kKind != Kind::kShort && share.whole) {
-      write_final(o, token);
-    } else {
-      write_partial(o, share.slot);
-    }
+    const bool both = kByLength && step == kWarming;
+    if (kKind != Kind::kShort && (share.whole || both)) write_final(o, token);
+    if (kKind == Kind::kShort || !share.whole || both) write_partial(o, share.slot);
   }
 };
 
@@ -631,6 +638,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
       ptx::mbarrier_init(shared.weights(i), 128);
       ptx::mbarrier_init(shared.rope_empty(i), 4);
     }
+    ptx::mbarrier_init(shared.first_q(), 256);
     ptx::mbarrier_init(shared.q_full(), 128);
     ptx::mbarrier_init(shared.q_empty(), 8);
     ptx::mbarrier_init(shared.summed(), 256);

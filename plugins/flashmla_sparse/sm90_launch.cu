@@ -77,6 +77,7 @@ int device_ctas(int sm_count, int* error) {
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream) {
   if (problem.tokens == 0) return cudaSuccess;
   KernelArgs args = make_args(problem, plan, workspace);
+  args.quads = true;
   // Short ranges are even enough.
   const bool fits = !plan.fixed && kind_of(args) != Kind::kShort;
   if (problem.tensors.length && problem.tokens > 1 && fits) {

@@ -165,8 +165,10 @@ struct Producer {
       if (more) {
         offset = token_offset(args, tensors.index_token, token) + share.first * kBlock;
         entries = load_entries(left, offset, 0);
-        later = load_entries(left, offset, 2);
-        prefetch_entries(offset, offset + min(left, count * kBlock));
+        if constexpr (kKind != Kind::kShort) {
+          later = load_entries(left, offset, 2);
+          prefetch_entries(offset, offset + min(left, count * kBlock));
+        }
       }
       if (units == 0) named_barrier(kSetUp, 160);
       if (!more) return;
@@ -179,7 +181,7 @@ struct Producer {
           copy_q<S, 128>(args, shared, tile, token, threadIdx.x - 256);
           arrive_after_copies(shared.q_full());
         }
-        if (i & 1) {
+        if (kKind != Kind::kShort && (i & 1)) {
           entries = later;
           later = load_entries(left, offset, i + 3);
         }

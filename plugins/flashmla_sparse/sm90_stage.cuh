@@ -29,7 +29,7 @@ struct Shape {
   static constexpr int kSumOffset = kBaseOffset + kStages * 256;  // float2 [unit & 1][group][64]
   static constexpr int kMaskOffset = kSumOffset + 4 * 512;
   static constexpr int kBarrierOffset = kMaskOffset + 16 * kStages;
-  static constexpr int kWalkOffset = kBarrierOffset + 8 * (12 * kStages + 3);  // Walk [warp]
+  static constexpr int kWalkOffset = kBarrierOffset + 8 * (12 * kStages + 4);  // Walk [warp]
   static constexpr int kBytes = kWalkOffset + kThreads / 32 * static_cast<int>(sizeof(Walk));
   static_assert(kBytes <= 232448 && kBlock == 64 && kStages == 2);
 };
@@ -63,6 +63,7 @@ struct Shared {
   __device__ uint64_t* rope_empty(int stage) const { return barrier(11 * kStages + stage); }
   __device__ uint64_t* q_full() const { return barrier(12 * kStages); }
   __device__ uint64_t* q_empty() const { return barrier(12 * kStages + 1); }
+  __device__ uint64_t* first_q() const { return barrier(12 * kStages + 3); }
   __device__ uint64_t* summed() const { return barrier(12 * kStages + 2); }
 };
 

@@ -17,7 +17,7 @@ inline constexpr int kMergeBytes = 200 * 1024;
 // Once a device, before start_merge with `spread`.
 inline cudaError_t enable_merge_spread() {
   cudaError_t status = cudaSuccess;
-  for (const auto kernel : {merge_kernel<1, 4>, merge_kernel<1, 16>}) {
+  for (const auto kernel : {merge_kernel<1, 2>, merge_kernel<1, 4>, merge_kernel<1, 16>}) {
     if (status != cudaSuccess) break;
     status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMergeBytes);
   }
@@ -55,6 +55,7 @@ inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool
   // No token has more partials than the ranges that its blocks can meet. With many, attention has
   // few CTAs, and the merge's have multiprocessors of their own.
   const int most = ceil_div(args.plan.blocks, args.plan.share) + 1;
+  if (most <= 3) return start_merge<1, 2>(args, stream, spread);
   if (most <= 6) return start_merge<1, 4>(args, stream, spread);
   if (most <= 20) return start_merge<1, 16>(args, stream, spread);
   return start_merge<2, 16>(args, stream, false);

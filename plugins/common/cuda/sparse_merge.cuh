@@ -27,9 +27,7 @@ inline constexpr int kMergeWarps = 4;  // of a CTA
 // Ranges first ... first + count - 1 hold the partials of a token.
 struct Partials {
   int first, count;
-  __device__ int64_t slot(int i) const {
-    return int64_t{first + i} * kPartialSlots + (i == 0 ? 1 : 0);
-  }
+  __device__ int slot(int i) const { return (first + i) * kPartialSlots + (i == 0 ? 1 : 0); }
 };
 
 // Token of grid row y: with many tokens, the one cut by the y-th boundary between ranges, unless
@@ -54,62 +52,77 @@ __device__ inline int merge_token_by_length(const KernelArgs& args, int y, Parti
 
 template <int kSplit, int kAhead>  // kAhead partials in flight
 struct Merge {
-  static constexpr int kWeights = kAhead <= 4 ? 1 : kMaxGroups / 32;
+  static constexpr int kMost = kAhead <= 4 ? 1 : kMaxGroups / 32;
   const KernelArgs& args;
   const int head, column, lane, part;
-  const int64_t heads;  // rows of a partial
-  float* weights;       // of this warp, in shared memory
+  const int heads;  // rows of a partial
+  float* weights;   // of this warp, in shared memory
   float base = -INFINITY, top = -INFINITY, sum = 0.0f;
 
-  __device__ __forceinline__ void weigh(const Partials& partials) {
+  // Partials' log-sum-exps and scales, a lane's share.
+  template <int kWeights>
+  struct Given {
     float lse[kWeights], scale[kWeights];
+  };
+
+  template <int kWeights>
+  __device__ __forceinline__ Given<kWeights> given(const Partials& partials) {
+    Given<kWeights> all;
 #pragma unroll
     for (int i = 0; i < kWeights; ++i) {
       const int p = lane + 32 * i;
-      lse[i] = -INFINITY;
-      scale[i] = 0.0f;
+      all.lse[i] = -INFINITY;
+      all.scale[i] = 0.0f;
       if (p < partials.count) {
-        const int64_t slot = partials.slot(p);
-        lse[i] = args.partial_lse[slot * heads + head];
-        scale[i] = args.partial_scale[(slot * 2 + column / kHalf) * heads + head];
+        const int slot = partials.slot(p);
+        all.lse[i] = args.partial_lse[slot * heads + head];
+        all.scale[i] = args.partial_scale[(slot * 2 + column / kHalf) * heads + head];
         top = fmaxf(top, args.partial_max[slot * heads + head]);
       }
     }
+    return all;
+  }
+
+  template <int kWeights>
+  __device__ __forceinline__ void weigh(const Given<kWeights>& all) {
 #pragma unroll
-    for (int i = 0; i < kWeights; ++i) base = fmaxf(base, lse[i]);
+    for (int i = 0; i < kWeights; ++i) base = fmaxf(base, all.lse[i]);
     base = warp_max(base);
     top = warp_max(top);
     const float offset = base == -INFINITY ? 0.0f : base;
 #pragma unroll
     for (int i = 0; i < kWeights; ++i) {
-      const float weight = exp2_approx(lse[i] - offset);
+      const float weight = exp2_approx(all.lse[i] - offset);
       sum += weight;
-      weights[lane + 32 * i] = weight * scale[i];
+      weights[lane + 32 * i] = weight * all.scale[i];
     }
     sum = warp_sum(sum);
     __syncwarp();
   }
 
+  // Only the first partial of a token is in the second place of its range.
   __device__ __forceinline__ void load(const Partials& partials, int first,
                                        uint4 (&packed)[kAhead]) const {
-    const __half* from = args.partial + (column / kHalf * heads + head) * kHalf + column % kHalf;
+    const int row = 2 * heads * kHalf, p = first * kSplit + part;
+    const __half* from = args.partial + (column / kHalf * heads + head) * kHalf + column % kHalf +
+                         (partials.first + p) * (kPartialSlots * row);
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
       packed[k] = make_uint4(0, 0, 0, 0);
-      const int p = (first + k) * kSplit + part;
-      if (p < partials.count) {
-        const int64_t slot = partials.slot(p);
-        packed[k] = *reinterpret_cast<const uint4*>(from + slot * 2 * heads * kHalf);
-      }
+      const __half* at = k == 0 && p == 0 ? from + row : from;
+      if (p + k * kSplit < partials.count) packed[k] = *reinterpret_cast<const uint4*>(at);
+      from += kSplit * kPartialSlots * row;
     }
   }
 
-  __device__ __forceinline__ void add(const Partials& partials, int first,
-                                      const uint4 (&packed)[kAhead], float (&o)[8]) const {
+  // Weights past the last partial are 0. With two warps a head nothing is skipped, so that an empty
+  // trip fetches all of the code.
+  __device__ __forceinline__ void add(int count, int first, const uint4 (&packed)[kAhead],
+                                      float (&o)[8]) const {
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
       const int p = (first + k) * kSplit + part;
-      if (p >= partials.count) break;
+      if (kSplit == 1 && p >= count) break;
       const float w = weights[p];
       const uint32_t words[4] = {packed[k].x, packed[k].y, packed[k].z, packed[k].w};
 #pragma unroll
@@ -121,16 +134,21 @@ struct Merge {
     }
   }
 
-  // The first partials are on their way before their weights are.
   __device__ __forceinline__ void run(const Partials& partials, float (&o)[8]) {
     uint4 packed[kAhead];
-    load(partials, 0, packed);
-    weigh(partials);
-    add(partials, 0, packed, o);
+    if (kMost == 1 || partials.count <= 32) {
+      const Given<1> all = given<1>(partials);
+      load(partials, 0, packed);
+      weigh(all);
+    } else {
+      load(partials, 0, packed);
+      weigh(given<kMost>(partials));
+    }
+    add(partials.count, 0, packed, o);
 #pragma unroll 1
     for (int first = kAhead; first * kSplit < partials.count; first += kAhead) {
       load(partials, first, packed);
-      add(partials, first, packed, o);
+      add(partials.count, first, packed, o);
     }
   }
 
@@ -148,6 +166,7 @@ struct Merge {
     uint32_t words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) words[i] = pack_bf16(o[2 * i] * inverse, o[2 * i + 1] * inverse);
+    if (args.quads) quad_transpose(words);
     if (!wanted) return;
     if (args.out_aligned) {
       *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
@@ -165,12 +184,13 @@ struct Merge {
 };
 
 // Grid: x over heads, y over tokens that a boundary may cut, or (by lengths) over boundaries.
-// kAhead 4 is for tokens of at most 32 partials, and best for a few.
+// kAhead 4 or 2 is for tokens of at most 32 partials, and best for a few; with 2 all CTAs of a
+// large call run at once.
 template <int kSplit, int kAhead>
-__global__ void __launch_bounds__(kMergeWarps * 32)
+__global__ void __launch_bounds__(kMergeWarps * 32, kAhead == 2 ? 16 : 1)
     merge_kernel(const __grid_constant__ KernelArgs args) {
   using Work = Merge<kSplit, kAhead>;
-  __shared__ float weights[kMergeWarps][Work::kWeights * 32];
+  __shared__ float weights[kMergeWarps][Work::kMost * 32];
   __shared__ float sums[kSplit == 1 ? 1 : kMergeWarps][32][9];  // 9: no bank conflicts
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int half = (blockIdx.x * kMergeWarps + warp) / kSplit;  // of a head

@@ -70,6 +70,23 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(~0u, x, 2);
 }
 
+// Transposes 4x4 words among four lanes: lane q gets word q of each, in the order of the lanes.
+__device__ __forceinline__ void quad_transpose(uint32_t (&v)[4]) {
+  const int q = static_cast<int>(threadIdx.x & 3);
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    const uint32_t got = __shfl_xor_sync(~0u, q & 1 ? v[i] : v[i + 1], 1);
+    v[i] = q & 1 ? got : v[i];
+    v[i + 1] = q & 1 ? v[i + 1] : got;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const uint32_t got = __shfl_xor_sync(~0u, q & 2 ? v[i] : v[i + 2], 2);
+    v[i] = q & 2 ? got : v[i];
+    v[i + 2] = q & 2 ? v[i + 2] : got;
+  }
+}
+
 // LSE and maximum of one token and head from base-2 sums; `with_sink` is the sum plus the sink.
 __device__ inline void write_stats(const KernelArgs& args, int token, int head, float sum,
                                    float with_sink, float base, float top) {

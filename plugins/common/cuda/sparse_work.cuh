@@ -28,6 +28,7 @@ struct KernelArgs {
   Plan plan;
   Divisor page_size, blocks, tokens_inner;
   bool out_aligned = false;        // every row of out starts at a multiple of 16 bytes
+  bool quads = false;              // partials have words 4x4 transposed, see quad_transpose
   __half* partial = nullptr;       // [slot][half][head][256]
   float* partial_lse = nullptr;    // [slot][head], log2; -inf for no key
   float* partial_max = nullptr;    // [slot][head], log2
