@@ -36,7 +36,7 @@ struct Consumer {
   static constexpr int kRegs = S::kHeads / 2;   // accumulators of a product
   static constexpr int kPairs = S::kHeads / 8;  // pairs of heads of a thread
   static constexpr float kNone = -FLT_MAX;      // base before any key
-  using Walking = Units<S, kByLength>;
+  using Walking = Units<Shared<S>, S::kThreads / 32, kByLength>;
   using Scores = float[kRegs];
   using Output = float[4][kRegs];  // this warpgroup's columns: 64 a warp, 16 each
   const KernelArgs& args;
@@ -427,24 +427,8 @@ struct Consumer {
           v[i + 2] = upper ? v[i + 2] : got;
         }
         if (tile_of(args) * S::kHeads + head >= args.problem.heads) continue;
-        store(to + head * head_stride, v, aligned);
+        store_chunk(to + head * head_stride, v, aligned);
       }
-    }
-  }
-
-  // A loop for the rare unaligned rows, since code is fetched cold.
-  __device__ __forceinline__ static void store(uint8_t* at, uint32_t (&v)[4], bool aligned) {
-    if (aligned) {
-      *reinterpret_cast<uint4*>(at) = make_uint4(v[0], v[1], v[2], v[3]);
-      return;
-    }
-#pragma unroll 1
-    for (int i = 0; i < 8; ++i) {
-      reinterpret_cast<uint16_t*>(at)[i] = static_cast<uint16_t>(v[0]);
-      v[0] = __funnelshift_r(v[0], v[1], 16);
-      v[1] = __funnelshift_r(v[1], v[2], 16);
-      v[2] = __funnelshift_r(v[2], v[3], 16);
-      v[3] >>= 16;
     }
   }
 

@@ -35,11 +35,6 @@ __device__ __forceinline__ void copy_q(const KernelArgs& args, const Shared<S>& 
   }
 }
 
-// Keeps the compiler from carrying over what it knows about x, in registers that are wanted.
-__device__ __forceinline__ void forget(int& x) {
-  asm volatile("" : "+r"(x));
-}
-
 template <class S, bool kByLength>
 struct Producer {
   const KernelArgs& args;
@@ -95,7 +90,7 @@ struct Producer {
   // may still be in use.
   __device__ void run() {
     const Tensors& tensors = args.problem.tensors;
-    const Units<S, kByLength> walking{args, shared};
+    const Units<Shared<S>, S::kThreads / 32, kByLength> walking{args, shared};
 #pragma unroll 1
     for (int token = walking.template start<true>();; walking.next(token)) {
       const Share share = walking.share(token);

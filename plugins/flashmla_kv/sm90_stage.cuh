@@ -3,7 +3,7 @@
 
 #include "common/cuda/sm90_async.cuh"
 #include "common/cuda/sm90_wgmma_fp16.cuh"
-#include "common/cuda/sparse_lengths.cuh"
+#include "common/cuda/sparse_units.cuh"
 #include "flashmla_kv/sparse_mla_fp8.hpp"
 
 namespace dsakit::sparse::fp8 {
@@ -86,6 +86,7 @@ struct Shared {
   __device__ uint32_t* mask(uint32_t block) const {
     return reinterpret_cast<uint32_t*>(base + S::kMaskOffset) + block % S::kStages * 2;
   }
+  __device__ int* room() const { return reinterpret_cast<int*>(weight(0)); }
   __device__ Walk& walk(int warp) const {
     return reinterpret_cast<Walk*>(base + S::kWalkOffset)[warp];
   }
@@ -106,56 +107,8 @@ struct Shared {
   __device__ uint64_t* q_empty() const { return barrier(5 * S::kStages + 3); }
 };
 
-// Named barriers: all consumers; each consumer warpgroup (the next one too); the set-up of the
-// barriers in shared memory; where a range starts, for the consumers and (the next one) producers.
-inline constexpr int kConsumers = 1, kGroup = 2, kSetUp = 4, kOpened = 5;
-
-// The units of a CTA's range, token by token. Where ranges are cut by lengths each warp keeps its
-// place in shared memory; all its lanes call each function together.
-template <class S, bool kByLength>
-struct Units {
-  const KernelArgs& args;
-  const Shared<S>& shared;
-
-  // The range's first token; every warp calls this once. By lengths the first producer warp finds
-  // it, and writes what the merge kernel has to know.
-  template <bool kProducer>
-  __device__ __forceinline__ int start() const {
-    const int range = range_of(args);
-    if constexpr (!kByLength) return first_token(args, range);
-    constexpr int kWarps = S::kThreads / 32;
-    const bool opens = kProducer && threadIdx.x / 32 == kWarps - 4;
-    if (opens) {
-      const int lane = static_cast<int>(threadIdx.x & 31);
-      Walk walk;
-      const Cut cut = open_range(args, range, reinterpret_cast<int*>(shared.weight(0)), walk);
-      if (lane < kWarps) shared.walk(lane) = walk;
-      if (lane == 0 && tile_of(args) == 0) args.cuts[range] = cut;
-      __syncwarp();
-    }
-    if constexpr (kProducer) {
-      if (opens) named_arrive(kOpened, 256 + 32);
-      named_barrier(kOpened + 1, 128);
-    } else {
-      named_barrier(kOpened, 256 + 32);
-    }
-    return shared.walk(threadIdx.x / 32).token;
-  }
-  __device__ __forceinline__ Share share(int token) const {
-    if constexpr (!kByLength) return share_of(args, range_of(args), token);
-    return share_by_length(args, range_of(args), token, shared.walk(threadIdx.x / 32));
-  }
-  __device__ __forceinline__ void next(int& token) const {
-    if constexpr (kByLength) {
-      Walk& walk = shared.walk(threadIdx.x / 32);
-      __syncwarp();
-      if ((threadIdx.x & 31) == 0) next_token(args, token, walk);
-      __syncwarp();
-      token = walk.token;
-    } else {
-      ++token;
-    }
-  }
-};
+// Named barriers, beside kOpened: all consumers; each consumer warpgroup (the next one too); the
+// set-up of the barriers in shared memory.
+inline constexpr int kConsumers = 1, kGroup = 2, kSetUp = 4;
 
 }  // namespace dsakit::sparse::fp8

@@ -32,7 +32,7 @@ struct Consumer {
   static constexpr bool kByLength = kKind == Kind::kByLength;
   static constexpr bool kWarm = kKind != Kind::kShort;
   static constexpr bool kRopeFirst = S::kRope && kKind != Kind::kShort;
-  using Walking = Units<S, kByLength>;
+  using Walking = Units<Shared<S>, S::kThreads / 32, kByLength>;
   const KernelArgs& args;
   const Shared<S> shared;
   const int group;       // 0 or 1: also its stage, and its half of the columns
@@ -250,24 +250,8 @@ struct Consumer {
           v[i] = pack(o[4 * (g + i) + 2 * r], o[4 * (g + i) + 2 * r + 1], r);
         }
         if constexpr (!kQuads) quad_transpose(v);
-        if (to[r]) store(to[r] + (g + q) * 16, v, aligned);
+        if (to[r]) store_chunk(to[r] + (g + q) * 16, v, aligned);
       }
-    }
-  }
-
-  // A loop for the rare unaligned rows, since code is fetched cold.
-  __device__ __forceinline__ static void store(uint8_t* at, uint32_t (&v)[4], bool aligned) {
-    if (aligned) {
-      *reinterpret_cast<uint4*>(at) = make_uint4(v[0], v[1], v[2], v[3]);
-      return;
-    }
-#pragma unroll 1
-    for (int i = 0; i < 8; ++i) {
-      reinterpret_cast<uint16_t*>(at)[i] = static_cast<uint16_t>(v[0]);
-      v[0] = __funnelshift_r(v[0], v[1], 16);
-      v[1] = __funnelshift_r(v[1], v[2], 16);
-      v[2] = __funnelshift_r(v[2], v[3], 16);
-      v[3] >>= 16;
     }
   }
 

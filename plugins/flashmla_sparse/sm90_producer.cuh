@@ -27,11 +27,6 @@ __device__ __forceinline__ void copy_q(const KernelArgs& args, const Shared<S>& 
   }
 }
 
-// Keeps the compiler from carrying over what it knows about x.
-__device__ __forceinline__ void forget(int& x) {
-  asm volatile("" : "+r"(x));
-}
-
 // Gathers blocks with 128 threads: 8 lanes a row, 16 rows a pass.
 template <class S, Kind kKind>
 struct Producer {
@@ -152,7 +147,7 @@ struct Producer {
   // the first unit's Q. For later units a block comes before Q, whose place may still be in use.
   __device__ void run() {
     const Tensors& tensors = args.problem.tensors;
-    const Units<S, kByLength> walking{args, shared};
+    const Units<Shared<S>, S::kThreads / 32, kByLength> walking{args, shared};
 #pragma unroll 1
     for (int token = walking.template start<true>();; walking.next(token)) {
       const Share share = walking.share(token);

@@ -3,7 +3,7 @@
 
 #include "common/cuda/sm90_async.cuh"
 #include "common/cuda/sm90_wgmma.cuh"
-#include "common/cuda/sparse_lengths.cuh"
+#include "common/cuda/sparse_units.cuh"
 #include "flashmla_sparse/sparse_mla.hpp"
 
 namespace dsakit::sparse {
@@ -50,6 +50,7 @@ struct Shared {
   __device__ uint64_t* barrier(int i) const {
     return reinterpret_cast<uint64_t*>(base + S::kBarrierOffset) + i;
   }
+  __device__ int* room() const { return reinterpret_cast<int*>(stage(0)); }
   __device__ Walk& walk(int warp) const {
     return reinterpret_cast<Walk*>(base + S::kWalkOffset)[warp];
   }
@@ -67,10 +68,6 @@ struct Shared {
   __device__ uint64_t* summed() const { return barrier(12 * kStages + 2); }
 };
 
-// The named barriers at which the consumers, and (the next one) the producers, learn where their
-// range starts, if that needs finding.
-inline constexpr int kOpened = 5;
-
 // Blocks of a unit that a share makes. Where bits must not depend on the call, one without keys is
 // added to an odd number: then every unit starts with the same warpgroup, and each adds up its
 // scores in an order of its own.
@@ -78,54 +75,6 @@ __device__ __forceinline__ int unit_blocks(const KernelArgs& args, const Share& 
   const int count = count_of(share, keys);
   return args.plan.fixed ? count + (count & 1) : count;
 }
-
-// The units of a CTA's range, token by token. Where ranges are cut by lengths each warp keeps its
-// place in shared memory; all its lanes call each function together.
-template <class S, bool kByLength>
-struct Units {
-  const KernelArgs& args;
-  const Shared<S>& shared;
-
-  // The range's first token; every warp calls this once. By lengths the first producer warp finds
-  // it, with a stage's room, and writes what the merge kernel has to know.
-  template <bool kProducer>
-  __device__ __forceinline__ int start() const {
-    const int range = range_of(args);
-    if constexpr (!kByLength) return first_token(args, range);
-    constexpr int kWarps = S::kThreads / 32;
-    const bool opens = kProducer && threadIdx.x / 32 == kWarps - 4;
-    if (opens) {
-      const int lane = static_cast<int>(threadIdx.x & 31);
-      Walk walk;
-      const Cut cut = open_range(args, range, reinterpret_cast<int*>(shared.stage(0)), walk);
-      if (lane < kWarps) shared.walk(lane) = walk;
-      if (lane == 0 && tile_of(args) == 0) args.cuts[range] = cut;
-      __syncwarp();
-    }
-    if constexpr (kProducer) {
-      if (opens) named_arrive(kOpened, 256 + 32);
-      named_barrier(kOpened + 1, 128);
-    } else {
-      named_barrier(kOpened, 256 + 32);
-    }
-    return shared.walk(threadIdx.x / 32).token;
-  }
-  __device__ __forceinline__ Share share(int token) const {
-    if constexpr (!kByLength) return share_of(args, range_of(args), token);
-    return share_by_length(args, range_of(args), token, shared.walk(threadIdx.x / 32));
-  }
-  __device__ __forceinline__ void next(int& token) const {
-    if constexpr (kByLength) {
-      Walk& walk = shared.walk(threadIdx.x / 32);
-      __syncwarp();
-      if ((threadIdx.x & 31) == 0) next_token(args, token, walk);
-      __syncwarp();
-      token = walk.token;
-    } else {
-      ++token;
-    }
-  }
-};
 
 // The named barrier at which warp 0 tells the producers that the barriers in shared memory are set
 // up; the consumers meet for that at their own. Both start what they can before it.
