@@ -49,14 +49,7 @@ size_t workspace_bytes(int heads, int max_ctas) {
 int device_ctas(int sm_count, int* error) {
   cudaError_t status = enable<Shape<true, 64>>();
   if (status == cudaSuccess) status = enable<Shape<false, 64>>();
-  int device = 0, count = 0;
-  if (status == cudaSuccess) status = cudaGetDevice(&device);
-  if (status == cudaSuccess) {
-    status = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  }
-  *error = status;
-  if (status != cudaSuccess) return 0;
-  return sm_count > 0 ? std::min(count, sm_count) : count;
+  return multiprocessors(status, sm_count, error);
 }
 
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream) {

@@ -61,6 +61,19 @@ inline cudaError_t start_merge(const KernelArgs& args, cudaStream_t stream, bool
   return start_merge<2, 16>(args, stream, false);
 }
 
+// Multiprocessors of the current device, of which a caller counts on sm_count (0: all); 0 with
+// *error if a kernel could not be enabled before, or now the device does not answer.
+inline int multiprocessors(cudaError_t enabled, int sm_count, int* error) {
+  int device = 0, count = 0;
+  if (enabled == cudaSuccess) enabled = cudaGetDevice(&device);
+  if (enabled == cudaSuccess) {
+    enabled = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+  }
+  *error = enabled;
+  if (enabled != cudaSuccess) return 0;
+  return sm_count > 0 ? std::min(count, sm_count) : count;
+}
+
 inline void set_partials(KernelArgs& args, void* workspace) {
   const size_t slots = static_cast<size_t>(args.plan.groups) * kPartialSlots;
   const size_t rows = slots * 64 * static_cast<size_t>(args.plan.head_tiles);
