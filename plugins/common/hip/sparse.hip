@@ -63,12 +63,12 @@ DSAKIT_KERNEL(64) dsakit_merge(dsakit::hip::MergeArguments arguments) {
 }
 
 // Between forms of lists.
-#define DSAKIT_LIST_KERNELS(list_of)                                    \
+#define DSAKIT_LIST_KERNELS(list_of)                                                 \
   list_of(dsakit_list_counts, count_entries) list_of(dsakit_list_bounds, sum_counts) \
       list_of(dsakit_list_ragged, fill_ragged) list_of(dsakit_list_rows, fill_rows)
-#define DSAKIT_LIST(name, body)                                      \
-  DSAKIT_KERNEL(64) name(dsakit::hip::ListArguments arguments) {     \
-    dsakit::hip::body(arguments);                                    \
+#define DSAKIT_LIST(name, body)                                  \
+  DSAKIT_KERNEL(64) name(dsakit::hip::ListArguments arguments) { \
+    dsakit::hip::body(arguments);                                \
   }
 
 DSAKIT_LIST_KERNELS(DSAKIT_LIST)
