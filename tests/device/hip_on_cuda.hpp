@@ -1,0 +1,128 @@
+// The back end of common/hip/wave.hpp on an NVIDIA GPU, for clang's CUDA: a wave is two warps that
+// meet at a named barrier of its own, and products go through shared memory. What two lanes of a
+// wave exchange without a wave operation, or two waves without a barrier, is a hazard that
+// compute-sanitizer's racecheck sees. Included by wave.hpp, through DSAKIT_SIMT_BACKEND.
+#pragma once
+
+#define DSAKIT_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+#define DSAKIT_KERNEL(threads) \
+  extern "C" __attribute__((global, launch_bounds(threads))) void
+#define DSAKIT_LDS(bytes, name) \
+  static __attribute__((shared, aligned(16))) unsigned char name[bytes]
+#undef DSAKIT_CONSTANT
+#define DSAKIT_CONSTANT __attribute__((device))
+
+namespace dsakit::hip {
+
+DSAKIT_DEVICE int thread_id() {
+  return __nvvm_read_ptx_sreg_tid_x();
+}
+DSAKIT_DEVICE std::uint32_t workgroup_id() {
+  return static_cast<std::uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
+}
+DSAKIT_DEVICE void workgroup_barrier() {
+  asm volatile("bar.sync 0;" ::: "memory");
+}
+
+// Barrier 0 is the workgroup's.
+DSAKIT_DEVICE int wave_barrier_id() {
+  return 1 + thread_id() / 64;
+}
+DSAKIT_DEVICE void wave_barrier() {
+  asm volatile("bar.sync %0, 64;" ::"r"(wave_barrier_id()) : "memory");
+}
+
+// What lanes of a wave hand to each other: 16-bit operands, or one word.
+inline constexpr int kMostThreads = 256, kMostItems = 8;
+struct alignas(16) Handed {
+  std::uint16_t a[kMostItems], b[kMostItems];
+};
+__attribute__((shared)) static Handed handed[kMostThreads];
+
+DSAKIT_DEVICE float wave_xor(float value, int mask) {
+  auto* const words = reinterpret_cast<float*>(handed + thread_id() / 64 * 64);
+  const int lane = thread_id() % 64;
+  words[lane] = value;
+  wave_barrier();
+  const float other = words[lane ^ mask];
+  wave_barrier();
+  return other;
+}
+
+DSAKIT_DEVICE bool wave_any(bool condition) {
+  std::uint32_t any;
+  asm volatile(
+      "{.reg .pred p, q;\n"
+      "setp.ne.u32 p, %1, 0;\n"
+      "bar.red.or.pred q, %2, 64, p;\n"
+      "selp.u32 %0, 1, 0, q;}"
+      : "=r"(any)
+      : "r"(condition ? 1U : 0U), "r"(wave_barrier_id())
+      : "memory");
+  return any != 0;
+}
+
+template <class Items>
+DSAKIT_DEVICE f32x4 multiply(Items a, Items b, f32x4 c) {
+  constexpr int kItems = sizeof(Items) / 2;
+  Handed& mine = handed[thread_id()];
+  __builtin_memcpy(mine.a, &a, sizeof(a));
+  __builtin_memcpy(mine.b, &b, sizeof(b));
+  wave_barrier();
+  const Handed* const wave = handed + thread_id() / 64 * 64;
+  const int column = thread_id() % 16, first_row = thread_id() % 64 / 16 * 4;
+  const auto value = [](std::uint16_t bits) {
+    return __builtin_bit_cast(float, std::uint32_t{bits} << 16);
+  };
+  for (int r = 0; r < 4; ++r) {
+    float sum = 0;
+    for (int quad = 0; quad < 4; ++quad)
+      for (int i = 0; i < kItems; ++i)
+        sum += value(wave[quad * 16 + first_row + r].a[i]) * value(wave[quad * 16 + column].b[i]);
+    c[r] += sum;
+  }
+  wave_barrier();
+  return c;
+}
+DSAKIT_DEVICE f32x4 wave_mfma_16x16x16(i16x4 a, i16x4 b, f32x4 c) {
+  return multiply(a, b, c);
+}
+#ifdef DSAKIT_WIDE_PRODUCTS
+DSAKIT_DEVICE f32x4 wave_mfma_16x16x32(i16x8 a, i16x8 b, f32x4 c) {
+  return multiply(a, b, c);
+}
+#endif
+
+DSAKIT_DEVICE float exp2_of(float x) {
+  float y;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+DSAKIT_DEVICE float log2_of(float x) {
+  float y;
+  asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+template <class T>
+DSAKIT_DEVICE T load_global(const std::byte* address) {
+  return *reinterpret_cast<const T*>(address);
+}
+
+class Lds {
+ public:
+  DSAKIT_DEVICE explicit Lds(unsigned char* bytes) : bytes_(bytes) {}
+  template <class T>
+  DSAKIT_DEVICE void store(int offset, T value) const {
+    *reinterpret_cast<T*>(bytes_ + offset) = value;
+  }
+  template <class T>
+  DSAKIT_DEVICE T load(int offset) const {
+    return *reinterpret_cast<const T*>(bytes_ + offset);
+  }
+
+ private:
+  unsigned char* bytes_;
+};
+
+}  // namespace dsakit::hip
