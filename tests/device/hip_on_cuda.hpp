@@ -5,8 +5,7 @@
 #pragma once
 
 #define DSAKIT_DEVICE __attribute__((device)) inline __attribute__((always_inline))
-#define DSAKIT_KERNEL(threads) \
-  extern "C" __attribute__((global, launch_bounds(threads))) void
+#define DSAKIT_KERNEL(threads) extern "C" __attribute__((global, launch_bounds(threads))) void
 #define DSAKIT_LDS(bytes, name) \
   static __attribute__((shared, aligned(16))) unsigned char name[bytes]
 #undef DSAKIT_CONSTANT

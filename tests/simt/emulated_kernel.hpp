@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -17,5 +18,9 @@ struct EmulatedKernel {
 };
 
 std::span<const EmulatedKernel> emulated_kernels();
+
+// Runs a kernel of that name and returns; throws if there is none. Tests are written against it, so
+// that another program can run the kernels elsewhere.
+void launch(std::string_view name, std::int64_t workgroups, const void* arguments);
 
 }  // namespace dsakit::simt

@@ -3,6 +3,7 @@
 #define DSAKIT_SIMT_BACKEND "simt/wave_backend.hpp"
 #include "common/hip/sparse.hip"
 
+#include <algorithm>
 #include <atomic>
 
 #include "simt/emulated_kernel.hpp"
@@ -41,6 +42,12 @@ constexpr EmulatedKernel kKernels[] = {DSAKIT_KINDS(DSAKIT_EMULATED_KIND) DSAKIT
 
 std::span<const EmulatedKernel> emulated_kernels() {
   return kKernels;
+}
+
+void launch(std::string_view name, std::int64_t workgroups, const void* arguments) {
+  const auto found = std::ranges::find(kKernels, name, &EmulatedKernel::name);
+  if (found == std::end(kKernels)) throw Fault("no kernel " + std::string(name));
+  found->run(static_cast<unsigned>(workgroups), 0, arguments);
 }
 
 }  // namespace dsakit::simt

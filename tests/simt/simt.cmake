@@ -25,6 +25,12 @@ if(NOT DSAKIT_SANITIZE)
   gtest_discover_tests(simt_wide_test TEST_PREFIX wide. DISCOVERY_TIMEOUT 60 PROPERTIES LABELS simt)
 endif()
 
+# By hand: many shapes, which take minutes here.
+foreach(kind narrow wide)
+  add_executable(simt_${kind}_shapes_test EXCLUDE_FROM_ALL device/hip_shapes_test.cpp)
+  target_link_libraries(simt_${kind}_shapes_test PRIVATE dsakit_flags dsakit_simt_${kind} dsakit_kvcache GTest::gtest GTest::gtest_main)
+endforeach()
+
 # A runtime for each GPU that there is code for: LD_LIBRARY_PATH=<build>/tests/simt/gfx942 dsakit conform …
 foreach(arch IN LISTS DSAKIT_HIP_TARGETS)
   set(kind narrow)
