@@ -35,8 +35,22 @@ TEST(HipKernels, SplitsAndTheirMerge) {
            .lengths = true,
            .wide = true});
   }
-  for (const int units : {2, 3, 7, 31, 64})
-    check({.heads = 8, .topk = 520, .tokens = 1, .compute_units = units, .sink = true});
+}
+
+TEST(HipKernels, EveryNumberOfSplits) {
+  for (int splits = 1; splits <= hip::kMaxSplits; ++splits) {
+    constexpr int kBlocks = hip::kMaxSplits + 1;
+    ASSERT_EQ(hip::make_plan(1, 8, kBlocks * hip::kBlock, splits).splits, splits);
+    check({.layout = kLayouts[splits % 8],
+           .heads = 8,
+           .topk = kBlocks * hip::kBlock - splits % 3,
+           .tokens = 1,
+           .compute_units = splits,
+           .sink = true,
+           .lengths = splits % 5 == 0,
+           .ragged = splits % 5 == 1});
+  }
+  EXPECT_EQ(hip::make_plan(1, 8, 1 << 20, 1000).splits, hip::kMaxSplits);
 }
 
 TEST(HipKernels, RaggedListsWithEmptyRows) {
