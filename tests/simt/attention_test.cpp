@@ -40,9 +40,9 @@ TEST(HipKernels, SplitsAndTheirMerge) {
 TEST(HipKernels, EveryNumberOfSplits) {
   for (int splits = 1; splits <= hip::kMaxSplits; ++splits) {
     constexpr int kBlocks = hip::kMaxSplits + 1;
-    ASSERT_EQ(hip::make_plan(1, 8, kBlocks * hip::kBlock, splits).splits, splits);
+    ASSERT_EQ(hip::make_plan(1, 24, kBlocks * hip::kBlock, splits).splits, splits);
     check({.layout = kLayouts[splits % 8],
-           .heads = 8,
+           .heads = 24,
            .topk = kBlocks * hip::kBlock - splits % 3,
            .tokens = 1,
            .compute_units = splits,
@@ -50,6 +50,8 @@ TEST(HipKernels, EveryNumberOfSplits) {
            .lengths = splits % 5 == 0,
            .ragged = splits % 5 == 1});
   }
+  for (const int units : {2, 3, 7})  // three workgroups of one wave in each
+    check({.heads = 8, .topk = 700, .tokens = 1, .compute_units = units, .sink = true});
   EXPECT_EQ(hip::make_plan(1, 8, 1 << 20, 1000).splits, hip::kMaxSplits);
 }
 

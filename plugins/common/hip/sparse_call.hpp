@@ -96,6 +96,12 @@ inline constexpr const char* kListBoundsName = "dsakit_list_bounds";
 inline constexpr const char* kListRaggedName = "dsakit_list_ragged";
 inline constexpr const char* kListRowsName = "dsakit_list_rows";
 
+// Workgroups that run in a compute unit at once: LDS has room for three of one wave, registers for
+// one of four.
+constexpr int workgroups_of_unit(int heads) {
+  return heads > kWaveHeads ? 1 : 3;
+}
+
 // The plan for `tokens` tokens on `compute_units` compute units.
 constexpr Plan make_plan(int64_t tokens, int heads, int topk, int compute_units) {
   Plan plan;
@@ -103,7 +109,8 @@ constexpr Plan make_plan(int64_t tokens, int heads, int topk, int compute_units)
   plan.waves = tiles > 1 ? kMaxWaves : 1;
   plan.head_tiles = (tiles + plan.waves - 1) / plan.waves;
   const int64_t groups = tokens * plan.head_tiles;
-  const int64_t room = groups > 0 ? compute_units / groups : 1;
+  const int64_t places = int64_t{compute_units} * workgroups_of_unit(heads);
+  const int64_t room = groups > 0 ? places / groups : 1;
   const int64_t blocks = (int64_t{topk} + kBlock - 1) / kBlock;
   int64_t splits = room < blocks ? room : blocks;
   if (splits > kMaxSplits) splits = kMaxSplits;
@@ -111,11 +118,11 @@ constexpr Plan make_plan(int64_t tokens, int heads, int topk, int compute_units)
   return plan;
 }
 
-// Bytes of partials that any plan on `compute_units` needs: tokens * splits is at most
-// compute_units where there is more than one split.
+// Bytes of partials that any plan on `compute_units` needs: tokens * splits is at most the
+// workgroups that run at once where there is more than one split.
 constexpr uint64_t workspace_bytes(int heads, int compute_units) {
-  return static_cast<uint64_t>(compute_units) * static_cast<uint64_t>(heads) * (kLatent + 2) *
-         sizeof(float);
+  return static_cast<uint64_t>(compute_units) * static_cast<uint64_t>(workgroups_of_unit(heads)) *
+         static_cast<uint64_t>(heads) * (kLatent + 2) * sizeof(float);
 }
 
 }  // namespace dsakit::hip
