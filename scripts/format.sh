@@ -4,6 +4,8 @@
 # usage: scripts/format.sh [--check]     --check: change nothing, name what differs, fail if anything does
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/common.sh
+allow --check "$@"
 
 version=$(clang-format --version 2>/dev/null | sed -n 's/.*version \([0-9]*\).*/\1/p')
 if [[ $version != 14 ]]; then # other versions lay some lines out differently

@@ -8,6 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
+allow "" "$@"
 
 max_bytes=$((40 * 1024 * 1024)) max_seconds=600
 failures=0

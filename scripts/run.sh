@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
+allow "" "$@"
 
 scripts/deps.sh
 build release tools/all plugins/cpu/all

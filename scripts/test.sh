@@ -7,6 +7,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
+stages=(format release mutants asan tsan fuzz)
+allow "${stages[*]}" "$@"
 
 passed=0 failed=0
 stage_times=()
@@ -77,7 +79,7 @@ run_fuzz() {
 }
 
 wanted=("$@")
-((${#wanted[@]})) || wanted=(format release mutants asan tsan fuzz)
+((${#wanted[@]})) || wanted=("${stages[@]}")
 want() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
 
 stage "packages" scripts/deps.sh --test

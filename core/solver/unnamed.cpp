@@ -38,6 +38,16 @@ std::set<std::string> named_dtypes(const Solver::Compiled& catalog) {
   return known;
 }
 
+bool every_row_fails_on(const Evaluated& evaluated, int dim) {
+  const int count = static_cast<int>(evaluated.rows.size());
+  for (int row = 0; row < count; ++row) {
+    if (std::ranges::none_of(evaluated.fails_of(row),
+                             [dim](const Fail& fail) { return fail.dim == dim; }))
+      return false;
+  }
+  return count > 0;
+}
+
 }  // namespace
 
 std::optional<Diagnostic> unnamed_dtype(const Query& query) {
@@ -61,10 +71,6 @@ std::optional<Diagnostic> unnamed_dtype(const Query& query) {
 
 std::vector<std::string> unnamed_values(const Query& query, const Evaluated& evaluated) {
   const Solver::Compiled& catalog = query.catalog();
-  Bits failing;  // dimensions that some row fails on
-  for (const Fail& fail : evaluated.fails) {
-    if (fail.dim >= 0) failing.set(fail.dim);
-  }
   std::vector<std::string> out;
   const auto note = [&](const Dimension& dim, const std::string& value,
                         const std::string& instead) {
@@ -76,7 +82,7 @@ std::vector<std::string> unnamed_values(const Query& query, const Evaluated& eva
     const auto& slot = evaluated.request.slots[static_cast<std::size_t>(number)];
     const Dictionary& dictionary = catalog.dictionaries[static_cast<std::size_t>(number)];
     const bool has_own_code = number == catalog.kv_dtype_dim;
-    if (!failing.test(number) || !slot.value || has_own_code) continue;
+    if (!slot.value || has_own_code || !every_row_fails_on(evaluated, number)) continue;
     if (dim.type == DimType::token && slot.token < 0) {
       const std::string& value = std::get<Token>(*slot.value);
       note(dim, value, named_instead(dictionary, value));

@@ -44,7 +44,7 @@ dsakit_rc check_served(const sdk::Config& config, int max_heads, bool ragged, sd
   if (config.heads > max_heads)
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve more than %d heads", Kernels::kId,
                       max_heads);
-  if (config.topk > kMaxTopk)
+  if (config.topk > kMaxTopk || config.topk2 > kMaxTopk)
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve a topk above %d", Kernels::kId,
                       kMaxTopk);
   if (config.ragged && !ragged) return refuse("index_mode = ragged");

@@ -168,6 +168,14 @@ TEST(Advice, SaysThatNoRowNamesTheFamily) {
                         "names model_family"));
 }
 
+TEST(Advice, DoesNotBlameAFamilyThatSomeRowTakes) {
+  const Json named =
+      manifest("named", {row("v4", {{"model_family", {"deepseek_v4"}}}),
+                         row("any", {{"model_family", "*"}, {"topk", {{"one_of", {64}}}}})});
+  const Answer answer = refusal({named}, {{"model_family", "glm_moe_dsa"}, {"topk", 512}});
+  EXPECT_FALSE(has_note(answer, "names model_family"));
+}
+
 TEST(Advice, SaysThatNoRowNamesTheFeatureAndWhatIsNamed) {
   const Json named = manifest("named", {row("r", {{"features", {{"subset", {"hisparse"}}}}})});
   const Answer answer = refusal({named}, {{"features", {"hi_sparse"}}});

@@ -116,6 +116,7 @@ class SparsePlugin {
     expect_refused([](dsakit_config& c) { c.phase = "draft"; }, "phase");
     expect_refused([](dsakit_config& c) { c.heads = 129; }, "128 heads");
     expect_refused([](dsakit_config& c) { c.topk = 1048577; }, "topk above 1048576");
+    expect_refused([](dsakit_config& c) { c.topk2 = 1048577; }, "topk above 1048576");
     expect_refused([](dsakit_config& c) { c.index_mode = "ragged"; }, "ragged");
     expect_refused([](dsakit_config& c) { c.compute = "fp8"; }, "fp8");
     expect_refused([](dsakit_config& c) { c.q_dtype = "fp16"; }, "q_dtype");
