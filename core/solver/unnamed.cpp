@@ -38,14 +38,18 @@ std::set<std::string> named_dtypes(const Solver::Compiled& catalog) {
   return known;
 }
 
-bool every_row_fails_on(const Evaluated& evaluated, int dim) {
+// Whether rows may be said to have failed for want of the name: all of them, since one that takes
+// any would belie it. But rows of other platforms may take any arch.
+bool is_to_blame(const Evaluated& evaluated, int dim, DimType type) {
   const int count = static_cast<int>(evaluated.rows.size());
+  int failing = 0;
   for (int row = 0; row < count; ++row) {
-    if (std::ranges::none_of(evaluated.fails_of(row),
-                             [dim](const Fail& fail) { return fail.dim == dim; }))
-      return false;
+    failing += std::ranges::any_of(evaluated.fails_of(row),
+                                   [dim](const Fail& fail) { return fail.dim == dim; })
+                   ? 1
+                   : 0;
   }
-  return count > 0;
+  return failing > 0 && (type == DimType::arch || failing == count);
 }
 
 }  // namespace
@@ -82,7 +86,7 @@ std::vector<std::string> unnamed_values(const Query& query, const Evaluated& eva
     const auto& slot = evaluated.request.slots[static_cast<std::size_t>(number)];
     const Dictionary& dictionary = catalog.dictionaries[static_cast<std::size_t>(number)];
     const bool has_own_code = number == catalog.kv_dtype_dim;
-    if (!slot.value || has_own_code || !every_row_fails_on(evaluated, number)) continue;
+    if (!slot.value || has_own_code || !is_to_blame(evaluated, number, dim.type)) continue;
     if (dim.type == DimType::token && slot.token < 0) {
       const std::string& value = std::get<Token>(*slot.value);
       note(dim, value, named_instead(dictionary, value));
