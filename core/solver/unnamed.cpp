@@ -38,18 +38,18 @@ std::set<std::string> named_dtypes(const Solver::Compiled& catalog) {
   return known;
 }
 
-// Whether rows may be said to have failed for want of the name: all of them, since one that takes
-// any would belie it. But rows of other platforms may take any arch.
-bool is_to_blame(const Evaluated& evaluated, int dim, DimType type) {
-  const int count = static_cast<int>(evaluated.rows.size());
-  int failing = 0;
-  for (int row = 0; row < count; ++row) {
-    failing += std::ranges::any_of(evaluated.fails_of(row),
-                                   [dim](const Fail& fail) { return fail.dim == dim; })
-                   ? 1
-                   : 0;
+// Of each dimension, how many rows fail on it.
+std::vector<int> failing_rows(const Solver::Compiled& catalog, const Evaluated& evaluated) {
+  std::vector<int> failing(static_cast<std::size_t>(catalog.dims.size()));
+  for (int row = 0; row < static_cast<int>(evaluated.rows.size()); ++row) {
+    Bits counted;
+    for (const Fail& fail : evaluated.fails_of(row)) {
+      if (fail.dim < 0 || counted.test(fail.dim)) continue;
+      counted.set(fail.dim);
+      ++failing[static_cast<std::size_t>(fail.dim)];
+    }
   }
-  return failing > 0 && (type == DimType::arch || failing == count);
+  return failing;
 }
 
 }  // namespace
@@ -81,12 +81,18 @@ std::vector<std::string> unnamed_values(const Query& query, const Evaluated& eva
     out.push_back(fmt::format("no row of catalogue `{}` names {} `{}`{}", catalog.catalog, dim.name,
                               value, instead));
   };
+  const std::vector<int> failing = failing_rows(catalog, evaluated);
   for (const int number : dimension_order(catalog.dims)) {
     const Dimension& dim = catalog.dims.at(number);
+    // A row that takes any name would belie the note; but rows of other platforms may take any
+    // arch.
+    const int blamed = failing[static_cast<std::size_t>(number)];
+    const int enough =
+        dim.type == DimType::arch ? 1 : std::max(1, static_cast<int>(evaluated.rows.size()));
     const auto& slot = evaluated.request.slots[static_cast<std::size_t>(number)];
     const Dictionary& dictionary = catalog.dictionaries[static_cast<std::size_t>(number)];
     const bool has_own_code = number == catalog.kv_dtype_dim;
-    if (!slot.value || has_own_code || !is_to_blame(evaluated, number, dim.type)) continue;
+    if (!slot.value || has_own_code || blamed < enough) continue;
     if (dim.type == DimType::token && slot.token < 0) {
       const std::string& value = std::get<Token>(*slot.value);
       note(dim, value, named_instead(dictionary, value));

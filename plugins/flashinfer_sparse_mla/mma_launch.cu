@@ -114,27 +114,8 @@ int launch_all(Args& args, void* workspace, void* stream) {
 }  // namespace
 
 Plan make_plan(int tokens, int heads, int topk, int max_ctas) {
-  Plan plan;
-  plan.head_tiles = head_tiles(heads);
-  plan.blocks = std::max(1, ceil_div(topk, kStep));
-  const int64_t line = int64_t{tokens} * plan.blocks;
-  const int groups = groups_for(heads, max_ctas);
-  const int whole = ceil_div(tokens, groups) * plan.blocks;
-  const int cut = ceil_div(line, groups);
-  if (tokens == 0 || whole <= cut + kMergeSteps) {
-    plan.groups = std::min(tokens, groups);
-    plan.grain = plan.blocks;
-  } else {
-    plan.groups = ceil_div(line, cut);
-    plan.merge = plan.groups > 1;
-  }
-  const int grains = static_cast<int>(line / plan.grain);
-  if (grains > 0) {
-    plan.share = grains / plan.groups;
-    plan.longer = grains % plan.groups;
-  }
-  plan.most = groups;
-  return plan;
+  return plan_line(tokens, std::max(1, ceil_div(topk, kStep)), head_tiles(heads),
+                   groups_for(heads, max_ctas), kMergeSteps);
 }
 
 Plan fixed_plan(int tokens, int heads, int topk, int max_ctas) {

@@ -47,20 +47,5 @@ void fixed(Runner& r) {
 }  // namespace dsakit::test
 
 int main(int argc, char** argv) {
-  using namespace dsakit::test;
-  return run_groups(argc, argv,
-                    {{"tiny", tiny_cases},
-                     {"basic", basic_cases},
-                     {"shapes", shapes_cases},
-                     {"heads", heads_cases},
-                     {"masks", masks_cases},
-                     {"lengths", lengths_cases},
-                     {"layout", layout_cases},
-                     {"traps", traps_cases},
-#ifdef DSAKIT_TEST_FP8
-                     {"scales", scales_cases},
-#endif
-                     {"graph", graph_cases},
-                     {"fixed", fixed},
-                     {"sweep", sweep_cases}});
+  return dsakit::test::run_groups(argc, argv, {{"fixed", dsakit::test::fixed}});
 }

@@ -7,17 +7,5 @@
 #include "sparse_groups.cuh"
 
 int main(int argc, char** argv) {
-  using namespace dsakit::test;
-  return run_groups(argc, argv,
-                    {{"tiny", tiny_cases},
-                     {"basic", basic_cases},
-                     {"shapes", shapes_cases},
-                     {"heads", heads_cases},
-                     {"masks", masks_cases},
-                     {"lengths", lengths_cases},
-                     {"layout", layout_cases},
-                     {"traps", traps_cases},
-                     {"scales", scales_cases},
-                     {"graph", graph_cases},
-                     {"sweep", sweep_cases}});
+  return dsakit::test::run_groups(argc, argv);
 }

@@ -240,9 +240,19 @@ inline void scales_cases(Runner& r) {
 }
 #endif
 
-// Runs the groups that the command line names, or all; the exit status.
-inline int run_groups(int argc, char** argv,
-                      const std::vector<std::pair<const char*, Group>>& groups) {
+using Groups = std::vector<std::pair<const char*, Group>>;
+
+// Runs the groups that the command line names, or all, `own` ones of the program among them; the
+// exit status.
+inline int run_groups(int argc, char** argv, const Groups& own = {}) {
+  Groups groups{{"tiny", tiny_cases},     {"basic", basic_cases}, {"shapes", shapes_cases},
+                {"heads", heads_cases},   {"masks", masks_cases}, {"lengths", lengths_cases},
+                {"layout", layout_cases}, {"traps", traps_cases}, {"graph", graph_cases}};
+#ifdef DSAKIT_TEST_FP8
+  groups.emplace_back("scales", scales_cases);
+#endif
+  groups.insert(groups.end(), own.begin(), own.end());
+  groups.emplace_back("sweep", sweep_cases);
   int error = 0;
   Runner runner;
   runner.max_ctas = sp::device_ctas(0, &error);

@@ -1,6 +1,8 @@
 // What attention kernels get of a call, made on the host. Any architecture.
 #pragma once
 
+#include <algorithm>
+
 #include "common/cuda/sparse_work.cuh"
 
 namespace dsakit::sparse {
@@ -34,6 +36,30 @@ inline KernelArgs make_call(const Problem& problem, const Plan& plan) {
   args.blocks = divisor(static_cast<uint32_t>(plan.blocks));
   args.tokens_inner = divisor(static_cast<uint32_t>(problem.tensors.tokens_inner));
   return args;
+}
+
+// The plan for `tokens` tokens of `blocks` blocks each, on `groups` ranges at most, where a cut
+// token costs as much as merge_blocks blocks.
+inline Plan plan_line(int tokens, int blocks, int head_tiles, int groups, int merge_blocks) {
+  Plan plan;
+  plan.head_tiles = head_tiles;
+  plan.blocks = blocks;
+  plan.most = groups;
+  const int64_t line = int64_t{tokens} * blocks;
+  const int whole = ceil_div(tokens, groups) * blocks, cut = ceil_div(line, groups);
+  if (tokens == 0 || whole <= cut + merge_blocks) {
+    plan.groups = std::min(tokens, groups);
+    plan.grain = blocks;
+  } else {
+    plan.groups = ceil_div(line, cut);
+    plan.merge = plan.groups > 1;
+  }
+  const int grains = static_cast<int>(line / plan.grain);
+  if (grains > 0) {
+    plan.share = grains / plan.groups;
+    plan.longer = grains % plan.groups;
+  }
+  return plan;
 }
 
 }  // namespace dsakit::sparse

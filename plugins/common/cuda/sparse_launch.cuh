@@ -105,27 +105,9 @@ inline KernelArgs make_args(const Problem& problem, const Plan& plan, void* work
 // The plan for `tokens` tokens on `max_ctas` CTAs that run at once; merge_blocks is the cost of a
 // cut token in blocks.
 inline Plan plan_ranges(int tokens, int heads, int topk, int max_ctas, int merge_blocks) {
-  Plan plan;
-  plan.head_tiles = heads > 64 ? 2 : 1;
-  plan.blocks = std::max(1, ceil_div(topk, kBlock));
-  const int64_t line = int64_t{tokens} * plan.blocks;
-  const int groups = std::clamp(max_ctas / plan.head_tiles, 1, kMaxGroups);
-  plan.most = groups;
-  const int whole = ceil_div(tokens, groups) * plan.blocks;
-  const int cut = ceil_div(line, groups);
-  if (tokens == 0 || whole <= cut + merge_blocks) {
-    plan.groups = std::min(tokens, groups);
-    plan.grain = plan.blocks;
-  } else {
-    plan.groups = ceil_div(line, cut);
-    plan.merge = plan.groups > 1;
-  }
-  const int grains = static_cast<int>(line / plan.grain);
-  if (grains > 0) {
-    plan.share = grains / plan.groups;
-    plan.longer = grains % plan.groups;
-  }
-  return plan;
+  const int tiles = heads > 64 ? 2 : 1;
+  return plan_line(tokens, std::max(1, ceil_div(topk, kBlock)), tiles,
+                   std::clamp(max_ctas / tiles, 1, kMaxGroups), merge_blocks);
 }
 
 // Device memory of the partials of any plan for up to `max_ctas`.
