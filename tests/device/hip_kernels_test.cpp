@@ -3,13 +3,15 @@
 //
 // usage: hip_kernels_device_test <kernels.cubin> [gtest flags]
 //
-// All of the heap is managed memory and none of it is given back, so that kernels reach what the
-// tests hold in vectors. Every launch is waited for.
+// All of the heap is memory of the host that the GPU reads in place, so that kernels reach what the
+// tests hold in vectors; blocks are of powers of two and used again. Every launch is waited for.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -19,19 +21,48 @@
 namespace dsakit::simt {
 namespace {
 
-constexpr std::size_t kHeap = std::size_t{40} << 30, kAlignment = 256;
+constexpr std::size_t kHeap = std::size_t{3} << 30, kHeader = 256;
 
-void* heap_memory(std::size_t bytes) {
+// In front of each block: its size, and the next one that is free.
+struct Header {
+  std::size_t bytes;
+  Header* next;
+};
+std::mutex heap_lock;
+Header* free_blocks[64];
+
+Header*& free_of(std::size_t bytes) {
+  return free_blocks[std::countr_zero(bytes)];
+}
+
+void* heap_memory(std::size_t wanted) {
   static std::size_t used = 0;
   static std::byte* const heap = [] {
     void* memory = nullptr;
-    if (cudaMallocManaged(&memory, kHeap) != cudaSuccess) std::abort();
+    if (cudaHostAlloc(&memory, kHeap, cudaHostAllocMapped) != cudaSuccess) std::abort();
     return static_cast<std::byte*>(memory);
   }();
-  std::byte* const memory = heap + used;
-  used += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  if (used > kHeap) throw std::bad_alloc();
-  return memory;
+  const std::lock_guard lock(heap_lock);
+  const std::size_t bytes = std::bit_ceil(wanted + kHeader);
+  Header*& list = free_of(bytes);
+  Header* block = list;
+  if (block != nullptr) {
+    list = block->next;
+  } else {
+    if (bytes > kHeap - used) throw std::bad_alloc();
+    block = reinterpret_cast<Header*>(heap + used);
+    used += bytes;
+  }
+  block->bytes = bytes;
+  return reinterpret_cast<std::byte*>(block) + kHeader;
+}
+
+void give_back(void* memory) {
+  if (memory == nullptr) return;
+  auto* const block = reinterpret_cast<Header*>(static_cast<std::byte*>(memory) - kHeader);
+  const std::lock_guard lock(heap_lock);
+  block->next = free_of(block->bytes);
+  free_of(block->bytes) = block;
 }
 
 cudaLibrary_t library = nullptr;
@@ -60,8 +91,12 @@ void launch(std::string_view name, std::int64_t workgroups, const void* argument
 void* operator new(std::size_t bytes) {
   return dsakit::simt::heap_memory(bytes);
 }
-void operator delete(void*) noexcept {}
-void operator delete(void*, std::size_t) noexcept {}
+void operator delete(void* memory) noexcept {
+  dsakit::simt::give_back(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  dsakit::simt::give_back(memory);
+}
 
 int main(int count, char** arguments) {
   testing::InitGoogleTest(&count, arguments);

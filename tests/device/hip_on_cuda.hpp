@@ -19,6 +19,10 @@ DSAKIT_DEVICE int thread_id() {
 DSAKIT_DEVICE std::uint32_t workgroup_id() {
   return static_cast<std::uint32_t>(__nvvm_read_ptx_sreg_ctaid_x());
 }
+template <class T>
+DSAKIT_DEVICE const T& argument_again(const T& argument) {
+  return argument;
+}
 DSAKIT_DEVICE void workgroup_barrier() {
   asm volatile("bar.sync 0;" ::: "memory");
 }
@@ -46,6 +50,15 @@ DSAKIT_DEVICE float wave_xor(float value, int mask) {
   const float other = words[lane ^ mask];
   wave_barrier();
   return other;
+}
+
+DSAKIT_DEVICE std::int32_t wave_first(std::int32_t value) {
+  auto* const words = reinterpret_cast<std::int32_t*>(handed + thread_id() / 64 * 64);
+  if (thread_id() % 64 == 0) words[0] = value;
+  wave_barrier();
+  value = words[0];
+  wave_barrier();
+  return value;
 }
 
 DSAKIT_DEVICE bool wave_any(bool condition) {

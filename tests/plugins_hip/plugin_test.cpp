@@ -82,13 +82,13 @@ TEST_P(HipLaunches, AreWhatTheCodeObjectAsksFor) {
                             {.layout = layout, .heads = heads, .topk = 2048, .device = gpu.device});
       ASSERT_EQ(call.created.rc, DSAKIT_RC_OK) << call.created.text;
       ASSERT_EQ(call.run().rc, DSAKIT_RC_OK) << call.run().text;
-      const hip::Plan plan = hip::make_plan(2, static_cast<int>(heads), 2048, 304);
+      const hip::Plan plan = hip::make_plan(2, static_cast<int>(heads), 2048, 304, false, false);
       ASSERT_EQ(fake_hip().launches.size(), 2U);
       const RecordedLaunch& attention = fake_hip().launches[0];
       const RecordedLaunch& merge = fake_hip().launches[1];
       expect_as_compiled(attention, sizeof(hip::AttentionArguments));
       expect_as_compiled(merge, sizeof(hip::MergeArguments));
-      EXPECT_EQ(attention.grid[0], static_cast<unsigned>(2 * plan.head_tiles * plan.splits));
+      EXPECT_EQ(attention.grid[0], static_cast<unsigned>(plan.ranges * plan.head_tiles));
       EXPECT_EQ(merge.grid[0], static_cast<unsigned>(2 * heads));
       EXPECT_EQ(attention.stream, &call);
       EXPECT_EQ(merge.stream, &call);
@@ -98,7 +98,7 @@ TEST_P(HipLaunches, AreWhatTheCodeObjectAsksFor) {
       EXPECT_EQ(arguments.call.problem.heads, heads);
       const std::byte* const workspace = static_cast<const std::byte*>(call.args.workspace);
       const auto* const end =
-          reinterpret_cast<const std::byte*>(arguments.partial_max + 2 * plan.splits * heads);
+          reinterpret_cast<const std::byte*>(arguments.partials.lines + hip::kMaxCutTokens + 1);
       EXPECT_LE(end - workspace, static_cast<std::ptrdiff_t>(call.workspace_bytes));
     }
 }
@@ -121,7 +121,7 @@ TEST_F(HipPlugin, OneSplitNeedsNoMerge) {
   const PluginCall call(tilelang(), {.tokens = 4});
   ASSERT_EQ(call.run().rc, DSAKIT_RC_OK);
   ASSERT_EQ(fake_hip().launches.size(), 1U);
-  EXPECT_EQ(argument_of<hip::AttentionArguments>(fake_hip().launches[0]).partial_out, nullptr);
+  EXPECT_EQ(argument_of<hip::AttentionArguments>(fake_hip().launches[0]).partials.out, nullptr);
 }
 
 TEST_F(HipPlugin, RowsAreMovedByTheKernelOfTheLayout) {
@@ -164,6 +164,9 @@ dsakit_hip_lists_args lists_args() {
   args.rows = args.indptr = args.indices = reinterpret_cast<std::int32_t*>(std::uintptr_t{4096});
   return args;
 }
+std::int32_t* odd_address() {
+  return reinterpret_cast<std::int32_t*>(std::uintptr_t{4098});
+}
 const dsakit_hip_lists& lists_of(const dsakit_plugin& table) {
   return *static_cast<const dsakit_hip_lists*>(table.extension(DSAKIT_HIP_LISTS));
 }
@@ -201,6 +204,12 @@ TEST_F(HipPlugin, ListsThatCannotBeAreRefused) {
                               Change([](auto& a) { a.slots = std::int64_t{1} << 32; }),
                               Change([](auto& a) { a.tokens = std::int64_t{1} << 30; }),
                               Change([](auto& a) { a.row_stride = 127; }),
+                              Change([](auto& a) { a.tokens = 67108864, a.width = 1; }),
+                              Change([](auto& a) { a.rows = odd_address(); }),
+                              Change([](auto& a) { a.lengths = odd_address(); }),
+                              Change([](auto& a) { a.indptr = odd_address(); }),
+                              Change([](auto& a) { a.indices = odd_address(); }),
+                              Change([](auto& a) { a.tokens = 0, a.indptr = nullptr; }),
                               Change([](auto& a) { a.indices = nullptr; })}) {
     EXPECT_EQ(answer(change).rc, DSAKIT_RC_INVALID);
     EXPECT_NE(answer(change).text, "");
@@ -212,6 +221,18 @@ TEST_F(HipPlugin, ListsThatCannotBeAreRefused) {
   EXPECT_EQ(fake_hip().launches.size(), 1U);  // the bounds of no lists
   fake_hip().fails["hipModuleLaunchKernel"] = 702;
   EXPECT_EQ(answer([](auto&) {}).text, "dsakit_list_counts: the fake says no (702)");
+}
+
+TEST_F(HipPlugin, NoListsBecomeNoRows) {
+  dsakit_hip_lists_args args = lists_args();
+  args.tokens = 0;
+  args.indptr = args.rows = args.indices = nullptr;
+  EXPECT_EQ(lists_of(tilelang()).to_rows(&args, nullptr), DSAKIT_RC_OK);
+  args.tokens = 67108863;
+  args.width = 1;
+  args.indptr = args.rows = args.indices = reinterpret_cast<std::int32_t*>(std::uintptr_t{4096});
+  EXPECT_EQ(lists_of(tilelang()).to_rows(&args, nullptr), DSAKIT_RC_OK);
+  EXPECT_EQ(fake_hip().launches.size(), 1U);
 }
 
 TEST_F(HipPlugin, RunsOnItsDeviceAndGivesTheCallersBack) {

@@ -39,20 +39,58 @@ TEST(HipKernels, SplitsAndTheirMerge) {
 
 TEST(HipKernels, EveryNumberOfSplits) {
   for (int splits = 1; splits <= hip::kMaxSplits; ++splits) {
-    constexpr int kBlocks = hip::kMaxSplits + 1;
-    ASSERT_EQ(hip::make_plan(1, 24, kBlocks * hip::kBlock, splits).splits, splits);
-    check({.layout = kLayouts[splits % 8],
-           .heads = 24,
-           .topk = kBlocks * hip::kBlock - splits % 3,
-           .tokens = 1,
-           .compute_units = splits,
-           .sink = true,
-           .lengths = splits % 5 == 0,
-           .ragged = splits % 5 == 1});
+    const Case one{.layout = kLayouts[splits % 8],
+                   .heads = 24,
+                   .topk = 40 * hip::kBlock - splits % 3,
+                   .tokens = 1,
+                   .compute_units = splits,
+                   .sink = true,
+                   .lengths = splits % 5 == 0,
+                   .ragged = splits % 5 == 1};
+    ASSERT_EQ(plan_of(one).ranges, splits);
+    ASSERT_EQ(plan_of(one).cut != hip::Cut::none, splits > 1);
+    check(one);
   }
   for (const int units : {2, 3, 7})  // three workgroups of one wave in each
     check({.heads = 8, .topk = 700, .tokens = 1, .compute_units = units, .sink = true});
-  EXPECT_EQ(hip::make_plan(1, 8, 1 << 20, 1000).splits, hip::kMaxSplits);
+  EXPECT_EQ(plan_of({.heads = 8, .topk = 1 << 20, .tokens = 1, .compute_units = 1000}).ranges,
+            hip::kMaxSplits);
+}
+
+// Ranges that hold several tokens, end inside one, or are a piece of one; lists of all lengths.
+TEST(HipKernels, RangesAndTokensDoNotMatch) {
+  int cut = 0;
+  for (const int tokens : {1, 2, 5, 9, 21})
+    for (const int units : {1, 4, 7})
+      for (const bool lengths : {false, true}) {
+        const Case one{.layout = kLayouts[(tokens + units) % 8],
+                       .heads = tokens == 9 ? 80 : 16 + tokens % 2,
+                       .topk = 170 + tokens,
+                       .tokens = tokens,
+                       .compute_units = units,
+                       .head_step = 5,
+                       .sink = true,
+                       .lengths = lengths && tokens != 5,
+                       .ragged = lengths && tokens == 5};
+        cut += plan_of(one).cut != hip::Cut::none ? 1 : 0;
+        check(one);
+      }
+  EXPECT_GT(cut, 10);
+}
+
+TEST(HipKernels, MoreTokensThanLanes) {
+  check({.heads = 17,
+         .topk = 230,
+         .tokens = 70,
+         .compute_units = 9,
+         .head_step = 11,
+         .lengths = true});
+}
+
+TEST(HipKernels, TokensAreWholeIfAskedFor) {
+  const Case one{.heads = 24, .topk = 300, .tokens = 3, .compute_units = 40, .whole = true};
+  ASSERT_EQ(plan_of(one).cut, hip::Cut::none);
+  check(one);
 }
 
 TEST(HipKernels, RaggedListsWithEmptyRows) {

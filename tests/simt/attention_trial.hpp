@@ -1,4 +1,4 @@
-// One call of the HIP plugins' kernels against float64 over the same bytes, wherever launch() runs
+// Calls of the HIP plugins' kernels against float64 over the same bytes, wherever launch() runs
 // them: NaN in all that no token selected, and in what the kernels must write. All memory that the
 // kernels see is of the heap.
 #pragma once
@@ -34,13 +34,18 @@ struct Case {
   const char* layout = "bf16_1152";
   int heads = 16, topk = 64, tokens = 2, compute_units = 1, page_size = 64;
   int head_step = 1;  // every which head is compared
-  bool sink = false, lengths = false, ragged = false, pow2 = false, wide = false;
+  bool sink = false, lengths = false, ragged = false, pow2 = false, wide = false, whole = false;
 };
+
+inline hip::Plan plan_of(const Case& c) {
+  return hip::make_plan(c.tokens, c.heads, c.topk, c.compute_units, c.lengths || c.ragged, c.whole);
+}
 
 inline std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.layout << " h " << c.heads << " topk " << c.topk << " T " << c.tokens << " units "
              << c.compute_units << " page " << c.page_size << (c.sink ? " sink" : "")
-             << (c.lengths ? " lengths" : "") << (c.ragged ? " ragged" : "");
+             << (c.lengths ? " lengths" : "") << (c.ragged ? " ragged" : "")
+             << (c.whole ? " whole" : "");
 }
 
 class Trial {
@@ -56,6 +61,7 @@ class Trial {
     fill_pool();
     std::memset(bytes_.data() + page_bytes * pages_, 0xFF, static_cast<std::size_t>(page_bytes));
     draw_lists();
+    draw_queries();
     for (std::int64_t slot = 0; slot < pool_.slots(); ++slot) {
       if (!used_[static_cast<std::size_t>(slot)])
         std::memset(kvcache::row_address(pool_, slot).data, 0xFF,
@@ -63,15 +69,28 @@ class Trial {
     }
   }
 
-  void expect_right() {
+  // A call of the first `tokens` tokens on `units` compute units.
+  void expect_right(int tokens, int units) {
+    c_.tokens = tokens;
+    c_.compute_units = units;
     run();
-    for (int token = 0; token < c_.tokens; ++token)
+    for (int token = 0; token < tokens; ++token)
       for (int head = token % c_.head_step; head < c_.heads; head += c_.head_step)
-        compare(token, head);
+        ASSERT_NO_FATAL_FAILURE(compare(token, head));
+    const std::size_t behind = row(tokens, 0);
+    for (std::size_t i = behind * 512; i < out_.size(); ++i) ASSERT_EQ(out_[i], kUntouched);
+    for (std::size_t i = behind; i < lse_.size(); ++i) ASSERT_TRUE(std::isnan(lse_[i]));
   }
 
  private:
   static constexpr int kSlots = 150;
+  static constexpr std::uint16_t kUntouched = 0x7FC1;
+
+  struct Result {
+    bool empty = false;
+    double lse = 0, largest = 0;
+    std::vector<double> out;
+  };
 
   std::size_t row(int token, int head) const {
     return static_cast<std::size_t>(token * c_.heads + head);
@@ -148,35 +167,34 @@ class Trial {
     list32_.push_back(0);  // never none
   }
 
-  void run() {
+  void draw_queries() {
     std::normal_distribution<float> normal;
     const auto heads = static_cast<std::size_t>(c_.heads);
-    const std::size_t rows = static_cast<std::size_t>(c_.tokens) * heads;
+    const std::size_t rows = row(c_.tokens, 0);
     for (std::size_t i = 0; i < rows * d_; ++i) q_.push_back(cuda::to_bf16(normal(random_)));
     for (std::size_t i = 0; i < heads; ++i) sinks_.push_back(normal(random_) * 3);
     if (heads > 2) sinks_[0] = kInfinity, sinks_[1] = -kInfinity;
-    out_.assign(rows * 512, 0x7FC1);
+    results_.resize(rows);
+  }
+
+  void run() {
+    const std::size_t rows = results_.size();
+    out_.assign(rows * 512, kUntouched);
     lse_.assign(rows, kNan);
     largest_.assign(rows, kNan);
     hip::AttentionArguments arguments;
     arguments.call = call();
-    arguments.plan = hip::make_plan(c_.tokens, c_.heads, c_.topk, c_.compute_units);
+    arguments.plan = plan_of(c_);
     const hip::Plan& plan = arguments.plan;
-    const std::int64_t parts = std::int64_t{c_.tokens} * plan.splits;
     std::vector<float> workspace(hip::workspace_bytes(c_.heads, c_.compute_units) / 4, kNan);
-    if (plan.splits > 1) {
-      arguments.partial_out = workspace.data();
-      arguments.partial_lse = arguments.partial_out + parts * c_.heads * 512;
-      arguments.partial_max = arguments.partial_lse + parts * c_.heads;
-      ASSERT_LE(arguments.partial_max + parts * c_.heads, workspace.data() + workspace.size());
-    }
+    if (plan.cut != hip::Cut::none)
+      arguments.partials = hip::make_partials(workspace.data(), c_.heads, c_.compute_units);
     launch("dsakit_attention_" + kind_of(layout_) + (d_ > 512 ? "_rope_w" : "_nope_w") +
                std::to_string(plan.waves),
-           parts * plan.head_tiles, &arguments);
-    if (plan.splits == 1) return;
-    const hip::MergeArguments merge{arguments.call, plan, arguments.partial_out,
-                                    arguments.partial_lse, arguments.partial_max};
-    launch("dsakit_merge", static_cast<std::int64_t>(rows), &merge);
+           std::int64_t{plan.ranges} * plan.head_tiles, &arguments);
+    if (plan.cut == hip::Cut::none) return;
+    const hip::MergeArguments merge{arguments.call, plan, arguments.partials};
+    launch("dsakit_merge", std::int64_t{c_.tokens} * c_.heads, &merge);
   }
 
   hip::Call call() {
@@ -219,15 +237,16 @@ class Trial {
     return call;
   }
 
-  void compare(int token, int head) {
+  const Result& result(int token, int head) {
+    std::unique_ptr<Result>& known = results_[row(token, head)];
+    if (known != nullptr) return *known;
     const std::vector<int>& keys = chosen_[static_cast<std::size_t>(token)];
-    const std::size_t at = row(token, head);
     std::vector<double> logits;
     double top = -kInfinity;
     for (const int key : keys) {
       double dot = 0;
       for (std::size_t i = 0; i < d_; ++i)
-        dot += double{cuda::from_bf16(q_[at * d_ + i])} *
+        dot += double{cuda::from_bf16(q_[row(token, head) * d_ + i])} *
                double{keys_[static_cast<std::size_t>(key) * d_ + i]};
       logits.push_back(dot * double{kScale});
       top = std::max(top, logits.back());
@@ -244,18 +263,26 @@ class Trial {
     double factor = keys.empty() ? 0 : 1 / sum;
     if (c_.sink && !keys.empty())
       factor /= 1 + std::exp(double{sinks_[static_cast<std::size_t>(head)]} - lse);
+    for (double& value : out) value *= factor;
+    known = std::make_unique<Result>(Result{keys.empty(), lse, top, std::move(out)});
+    return *known;
+  }
+
+  void compare(int token, int head) {
+    const Result& wanted = result(token, head);
+    const std::size_t at = row(token, head);
     for (std::size_t i = 0; i < 512; ++i) {
-      const double wanted = out[i] * factor;  // rounded to bf16, of weights that were
-      ASSERT_NEAR(double{cuda::from_bf16(out_[at * 512 + i])}, wanted,
-                  0.008 + std::abs(wanted) / 128)
-          << "token " << token << " head " << head << " column " << i;
+      const double value{cuda::from_bf16(out_[at * 512 + i])};  // rounded, of weights that were
+      if (std::abs(value - wanted.out[i]) <= 0.008 + std::abs(wanted.out[i]) / 128) continue;
+      FAIL() << "token " << token << " head " << head << " column " << i << ": " << value
+             << ", wanted " << wanted.out[i];
     }
-    if (keys.empty()) {
+    if (wanted.empty) {
       ASSERT_EQ(lse_[at], kInfinity);
       ASSERT_EQ(largest_[at], -kInfinity);
     } else {
-      ASSERT_NEAR(double{lse_[at]}, lse, 1e-5);
-      ASSERT_NEAR(double{largest_[at]}, top, 1e-5);
+      ASSERT_NEAR(double{lse_[at]}, wanted.lse, 1e-5);
+      ASSERT_NEAR(double{largest_[at]}, wanted.largest, 1e-5);
     }
   }
 
@@ -273,13 +300,14 @@ class Trial {
   std::vector<std::int64_t> list64_;
   std::vector<std::uint16_t> q_, out_;
   std::vector<float> sinks_, lse_, largest_;
+  std::vector<std::unique_ptr<Result>> results_;  // by row; null where nobody asked yet
 };
 
 inline void check(const Case& c) {
   std::ostringstream name;
   name << c;
   SCOPED_TRACE(name.str());
-  std::make_unique<Trial>(c)->expect_right();
+  std::make_unique<Trial>(c)->expect_right(c.tokens, c.compute_units);
 }
 
 }  // namespace dsakit::simt

@@ -1,8 +1,9 @@
 // Where the elements of the products that the kernels use are in the lanes of a wave, from three
-// sources: AMD's matrix instruction calculator, whose tables are here as data, the general formulas
-// of AMD's CDNA3 instruction set document (dense layouts), and, independent of AMD, the tiles that
-// the IREE compiler distributes for the same instructions. All must agree, and the emulator with
-// them.
+// sources: the rule of AMD's matrix instruction calculator for dense products on this family,
+// whose tables are here as data (for the wide one the rule was worked out by hand), the general
+// formulas of AMD's CDNA3 instruction set document (dense layouts), and, independent of AMD, the
+// tiles that the IREE compiler distributes for the same instructions. All must agree, and the
+// emulator with them.
 #include <gtest/gtest.h>
 
 #include "common/cuda/kv_values.hpp"

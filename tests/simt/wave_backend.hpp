@@ -2,6 +2,7 @@
 // each wave operation. Included by wave.hpp, through DSAKIT_SIMT_BACKEND.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -19,11 +20,23 @@ inline int thread_id() {
 inline std::uint32_t workgroup_id() {
   return simt::workgroup();
 }
+template <class T>
+const T& argument_again(const T& argument) {
+  return argument;
+}
 inline void workgroup_barrier() {
   simt::barrier();
 }
 inline float wave_xor(float value, int mask) {
   return simt::exchange(value, mask);
+}
+inline std::int32_t wave_first(std::int32_t value) {
+  for (int mask = 1; mask < 64; mask *= 2) {
+    const auto other =
+        std::bit_cast<std::int32_t>(simt::exchange(std::bit_cast<float>(value), mask));
+    if ((thread_id() & mask) != 0) value = other;
+  }
+  return value;
 }
 inline bool wave_any(bool condition) {
   return simt::any(condition);

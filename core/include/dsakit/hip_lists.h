@@ -25,13 +25,13 @@ extern "C" {
 typedef struct dsakit_hip_lists_args {
   uint32_t size;
   int32_t device_id;
-  int64_t tokens;
+  int64_t tokens;         /* at most 67108863 */
   int64_t width;          /* entries of a row; tokens * width is at most INT32_MAX */
   int64_t slots;          /* of the pool; at most INT32_MAX + 1 */
-  int32_t* rows;          /* read by to_ragged, written by to_rows */
+  int32_t* rows;          /* read by to_ragged, written by to_rows; may be NULL without entries */
   int64_t row_stride;     /* elements, at least width */
   const int32_t* lengths; /* [tokens], of to_ragged; NULL: width */
-  int32_t* indptr;        /* written by to_ragged, read by to_rows */
+  int32_t* indptr;        /* written by to_ragged, read by to_rows if there are entries */
   int32_t* indices;       /* the same; to_ragged may write tokens * width entries */
   void* stream;           /* hipStream_t */
 } dsakit_hip_lists_args;

@@ -1,4 +1,5 @@
-// Sparse MLA attention of one token, up to 64 heads and one split of its keys by a workgroup.
+// Sparse MLA attention of a part of a token, up to 64 heads, by a workgroup; and of all parts that
+// it has, one after another.
 //
 // A wave has sixteen heads; a block of keys, 32 or 16, is in LDS as rows in bf16, for the scores
 // S^T = K * Q^T and for the outputs O^T = V^T * P^T. In this orientation a lane has the scores of
@@ -13,7 +14,7 @@
 #pragma once
 
 #include "common/hip/keys.hpp"
-#include "common/hip/results.hpp"
+#include "common/hip/ranges.hpp"
 
 namespace dsakit::hip {
 
@@ -22,6 +23,7 @@ class Attention {
   // Keys in LDS at a time. One wave has few where products are narrow and LDS is small, so that
   // three of them share a compute unit.
   static constexpr int kBlock = kWideProducts || kWaves > 1 ? 32 : 16, kKeyTiles = kBlock / 16;
+  static constexpr int kPlanned = hip::kBlock / kBlock;  // blocks of one of the plan's
   static constexpr int kDims = kLatent + (kHasRope ? kRope : 0);
   static constexpr int kThreads = kWaves * kWave;
   // Pieces of eight elements; a wave loads a row of latent ones at a time.
@@ -42,33 +44,35 @@ class Attention {
  public:
   static constexpr int kLdsBytes = kAddressesAt + 2 * kBlock * 8;
 
-  DSAKIT_DEVICE Attention(const AttentionArguments& arguments, Lds lds)
-      : a_(arguments), p_(arguments.call.problem), lds_(lds) {
-    const Plan& plan = arguments.plan;
-    const auto splits = static_cast<std::uint32_t>(plan.splits);
-    const auto tiles = static_cast<std::uint32_t>(plan.head_tiles);
-    const std::uint32_t group = workgroup_id() / splits;
-    split_ = static_cast<int>(workgroup_id() % splits);
-    token_ = group / tiles;
+  DSAKIT_DEVICE Attention(const AttentionArguments& arguments, Lds lds, int head_tile,
+                          const Part& part)
+      : a_(arguments), lds_(lds), part_(part) {
+    const Problem& problem = arguments.call.problem;
+    const Tensors& t = problem.tensors;
+    indices_ = t.indices;
+    index64_ = problem.index64;
+    kv_ = reinterpret_cast<std::uint64_t>(t.kv);
+    slots_ = t.slots;
+    page_size_ = t.page_size;
+    kv_page_ = t.kv_page;
+    kv_row_ = t.kv_row;
     thread_ = thread_id();
     column_ = thread_ % 16;
     quad_ = thread_ % kWave / 16;
-    const int first_head =
-        (static_cast<int>(group % tiles) * kWaves + thread_ / kWave) * kWaveHeads;
-    works_ = first_head < p_.heads;
+    const int first_head = (head_tile * kWaves + thread_ / kWave) * kWaveHeads;
+    works_ = first_head < problem.heads;
     head_ = first_head + column_;
-    find_keys();
+    const KeyList list = key_list(arguments.call, part.token);
+    first_entry_ = list.first;
+    keys_ = list.count;
   }
 
   DSAKIT_DEVICE void run() {
     const int blocks = (keys_ + kBlock - 1) / kBlock;
-    const auto start_of = [&](int split) {
-      return static_cast<int>(std::int64_t{blocks} * split / a_.plan.splits);
-    };
-    const int end = start_of(split_ + 1);
-    int block = start_of(split_);
+    const int end = part_.last * kPlanned < blocks ? part_.last * kPlanned : blocks;
+    int block = part_.first * kPlanned;
     const float kv_scale = a_.call.kv_scale == nullptr ? 1.0F : *a_.call.kv_scale;
-    score_scale_ = p_.scale * kv_scale * kLog2e;
+    score_scale_ = a_.call.problem.scale * kv_scale * kLog2e;
     if (block < end) {
       load_queries();
       fetch_entry(block);
@@ -90,36 +94,14 @@ class Attention {
   }
 
  private:
-  // Where the token's list is, and how many entries of it count.
-  DSAKIT_DEVICE void find_keys() {
-    const Tensors& t = p_.tensors;
-    std::int64_t count = p_.topk;
-    if (a_.call.ragged) {
-      first_entry_ = bound(token_);
-      count = bound(token_ + 1) - first_entry_;
-    } else {
-      first_entry_ = offset_of(t, t.index_token, token_);
-      if (t.length != nullptr)
-        count =
-            t.length[token_ / static_cast<std::uint32_t>(t.tokens_per_length) * t.length_stride];
-    }
-    count = count < p_.topk ? count : p_.topk;
-    keys_ = count > 0 ? static_cast<int>(count) : 0;
-  }
-  DSAKIT_DEVICE std::int64_t bound(std::uint32_t i) const {
-    const std::int64_t at = i * a_.call.indptr_stride;
-    return a_.call.indptr64 ? static_cast<const std::int64_t*>(a_.call.indptr)[at]
-                            : static_cast<const std::int32_t*>(a_.call.indptr)[at];
-  }
-
   DSAKIT_DEVICE void load_queries() {
-    const Tensors& t = p_.tensors;
-    const auto* const row =
-        static_cast<const std::byte*>(t.q) + offset_of(t, t.q_token, token_) + head_ * t.q_head;
+    const Tensors& t = a_.call.problem.tensors;
+    const auto* const row = static_cast<const std::byte*>(t.q) +
+                            offset_of(t, t.q_token, part_.token) + head_ * t.q_head;
     DSAKIT_UNROLL
     for (int step = 0; step < kSteps; ++step) {
       queries_[step] = i16x8{};
-      if (head_ < p_.heads)
+      if (head_ < a_.call.problem.heads)
         queries_[step] = *reinterpret_cast<const i16x8*>(row + step * 64 + quad_ * 16);
     }
   }
@@ -129,21 +111,18 @@ class Attention {
     const std::int64_t key = std::int64_t{block} * kBlock + thread_;
     entry_ = -1;
     if (thread_ >= kBlock || key >= keys_) return;
-    const Tensors& t = p_.tensors;
-    entry_ = p_.index64 ? static_cast<const std::int64_t*>(t.indices)[first_entry_ + key]
-                        : static_cast<const std::int32_t*>(t.indices)[first_entry_ + key];
+    entry_ = index64_ ? static_cast<const std::int64_t*>(indices_)[first_entry_ + key]
+                      : static_cast<const std::int32_t*>(indices_)[first_entry_ + key];
   }
 
   // The addresses of a block's rows, from the entries that were fetched.
   DSAKIT_DEVICE void stage_addresses(int block) {
     if (thread_ >= kBlock) return;
-    const Tensors& t = p_.tensors;
     auto address = reinterpret_cast<std::uint64_t>(kNoKey);
-    if (entry_ >= 0 && entry_ < t.slots) {
+    if (entry_ >= 0 && entry_ < slots_) {
       const auto slot = static_cast<std::uint32_t>(entry_);
-      address = reinterpret_cast<std::uint64_t>(t.kv) +
-                static_cast<std::uint64_t>(slot / t.page_size * t.kv_page +
-                                           slot % t.page_size * t.kv_row);
+      address = kv_ + static_cast<std::uint64_t>(slot / page_size_ * kv_page_ +
+                                                 slot % page_size_ * kv_row_);
     }
     lds_.store(address_at(block, thread_), address);
   }
@@ -328,42 +307,49 @@ class Attention {
       sum += wave_xor(sum, mask);
       seen += wave_xor(seen, mask);
     }
-    if (head_ >= p_.heads) return;
+    const AttentionArguments& a = argument_again(a_);
+    const Problem& problem = a.call.problem;
+    if (head_ >= problem.heads) return;
     Summary summary;
     summary.seen = seen > 0.0F;
     summary.largest = largest_;
     const float base = largest_ == -kInfinity ? 0.0F : largest_;
     if (summary.seen) summary.lse = base + log2_of(sum);
     float factor = summary.seen ? kv_scale / sum : 0.0F;
-    if (a_.plan.splits > 1) return write_partial(summary, factor);
-    const float sink = sink_of(p_.tensors, head_);
+    if (part_.slot >= 0) return write_partial(a, summary, factor);
+    const float sink = sink_of(problem.tensors, head_);
     factor *= sink_factor(summary.lse, sink);
     DSAKIT_UNROLL
     for (int i = 0; i < kTiles; ++i) {
       const f32x4 value = summary.seen ? columns(i / 4, i % 4) * factor : f32x4{};
-      write_out(p_, token_, head_, column_of(i / 4, i % 4), value);
+      write_out(problem, part_.token, head_, column_of(i / 4, i % 4), value);
     }
-    if (quad_ == 0) write_summary(p_, token_, head_, summary, sink);
+    if (quad_ == 0) write_summary(problem, part_.token, head_, summary, sink);
   }
 
-  DSAKIT_DEVICE void write_partial(const Summary& summary, float factor) {
-    const std::int64_t row = (std::int64_t{token_} * a_.plan.splits + split_) * p_.heads + head_;
+  DSAKIT_DEVICE void write_partial(const AttentionArguments& a, const Summary& summary,
+                                   float factor) {
+    const std::int64_t row = std::int64_t{part_.slot} * a.call.problem.heads + head_;
     if (summary.seen) {
       DSAKIT_UNROLL
       for (int i = 0; i < kTiles; ++i)
-        *reinterpret_cast<f32x4*>(a_.partial_out + row * kLatent + column_of(i / 4, i % 4)) =
+        *reinterpret_cast<f32x4*>(a.partials.out + row * kLatent + column_of(i / 4, i % 4)) =
             columns(i / 4, i % 4) * factor;
     }
     if (quad_ != 0) return;
-    a_.partial_lse[row] = summary.lse;
-    a_.partial_max[row] = summary.largest;
+    a.partials.lse[row] = summary.lse;
+    a.partials.largest[row] = summary.largest;
   }
 
   const AttentionArguments& a_;
-  const Problem& p_;
   const Lds lds_;
-  std::uint32_t token_;
-  int split_, thread_, column_, quad_, head_, keys_;
+  const Part part_;
+  const void* indices_;
+  bool index64_;
+  std::uint64_t kv_;
+  std::uint32_t slots_, page_size_;
+  std::int64_t kv_page_, kv_row_;
+  int thread_, column_, quad_, head_, keys_;
   bool works_, seen_ = false;
   std::int64_t first_entry_, entry_ = -1;
   float score_scale_ = 0.0F;
@@ -374,5 +360,18 @@ class Attention {
   i16x8 queries_[kSteps];
   f32x4 outputs_[kTiles] = {};
 };
+
+// All parts of this workgroup.
+template <class Body>
+DSAKIT_DEVICE void attend(const AttentionArguments& arguments, Lds lds) {
+  const auto ranges = static_cast<std::uint32_t>(arguments.plan.ranges);
+  const auto range = static_cast<std::int32_t>(workgroup_id() % ranges);
+  const auto tile = static_cast<int>(workgroup_id() / ranges);
+  Range walk(arguments, range, tile == 0 && thread_id() == 0);
+  Part part;
+  while (walk.next(argument_again(arguments), part)) {
+    Body(argument_again(arguments), lds, tile, part).run();
+  }
+}
 
 }  // namespace dsakit::hip

@@ -3,25 +3,10 @@
 // one wave.
 #pragma once
 
-#include "common/cuda/kv_values.hpp"
 #include "common/hip/sparse_call.hpp"
 #include "common/hip/wave.hpp"
 
 namespace dsakit::hip {
-
-// Of this lane's value: the sum over the lanes before it, and over all.
-struct WaveSum {
-  std::int32_t before = 0, all = 0;
-};
-DSAKIT_DEVICE WaveSum wave_sum(std::int32_t value) {
-  WaveSum sum{0, value};
-  for (int mask = 1; mask < kWave; mask *= 2) {
-    const auto other = cuda::bits_as<std::int32_t>(wave_xor(cuda::bits_as<float>(sum.all), mask));
-    if ((thread_id() & mask) != 0) sum.before += other;
-    sum.all += other;
-  }
-  return sum;
-}
 
 // Calls take(entry, whether it counts) for this lane's part of a token's row, all lanes together.
 template <class Take>

@@ -15,16 +15,25 @@ static_assert(sizeof(dsakit_hip_lists) == DSAKIT_HIP_LISTS_SIZE_V1);
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
 
-dsakit_rc check_lists(const dsakit_hip_lists_args& args, sdk::Error& error) {
+dsakit_rc check_lists(const dsakit_hip_lists_args& args, bool to_ragged, sdk::Error& error) {
+  constexpr std::int64_t kTokens = most_workgroups(kWave);
   if (args.tokens < 0 || args.width < 0 || args.slots < 0 || args.slots > kMost + 1)
     return error.fail(DSAKIT_RC_INVALID, "tokens, width or slots is out of range");
+  if (args.tokens > kTokens)
+    return error.fail(DSAKIT_RC_INVALID, "tokens is above %lld", static_cast<long long>(kTokens));
   if (args.width > 0 && args.tokens > kMost / args.width)
     return error.fail(DSAKIT_RC_INVALID, "tokens * width is above 2147483647");
   if (args.row_stride < args.width)
     return error.fail(DSAKIT_RC_INVALID, "row_stride is less than width");
-  if (args.indptr == nullptr ||
-      (args.tokens > 0 && args.width > 0 && (args.rows == nullptr || args.indices == nullptr)))
+  const bool entries = args.tokens > 0 && args.width > 0;
+  if (((to_ragged || entries) && args.indptr == nullptr) ||
+      (entries && (args.rows == nullptr || args.indices == nullptr)))
     return error.fail(DSAKIT_RC_INVALID, "rows, indptr or indices is null");
+  for (const std::int32_t* pointer : std::initializer_list<const std::int32_t*>{
+           args.rows, args.lengths, args.indptr, args.indices})
+    if (reinterpret_cast<std::uintptr_t>(pointer) % alignof(std::int32_t) != 0)
+      return error.fail(DSAKIT_RC_INVALID,
+                        "rows, lengths, indptr and indices must be multiples of 4 bytes");
   return DSAKIT_RC_OK;
 }
 
@@ -33,12 +42,12 @@ struct Step {
   bool by_token;  // a workgroup each; else one
 };
 
-dsakit_rc enqueue_steps(const dsakit_hip_lists_args* from, std::initializer_list<Step> steps,
-                        sdk::Error& error) {
+dsakit_rc enqueue_steps(const dsakit_hip_lists_args* from, bool to_ragged,
+                        std::initializer_list<Step> steps, sdk::Error& error) {
   dsakit_hip_lists_args args;
   if (!sdk::read_struct(from, DSAKIT_HIP_LISTS_ARGS_SIZE_V1, args))
     return error.fail(DSAKIT_RC_ABI, "args is null or too small");
-  dsakit_rc rc = check_lists(args, error);
+  dsakit_rc rc = check_lists(args, to_ragged, error);
   if (rc == DSAKIT_RC_OK) rc = probe("hip_lists", sparse_bundle(), kDLROCM, args.device_id, error);
   if (rc != DSAKIT_RC_OK) return rc;
   const DeviceScope scope(args.device_id);
@@ -66,13 +75,14 @@ dsakit_rc enqueue_steps(const dsakit_hip_lists_args* from, std::initializer_list
 dsakit_rc to_ragged(const dsakit_hip_lists_args* args, dsakit_error* error) {
   return sdk::guarded(error, [&](sdk::Error& e) {
     return enqueue_steps(
-        args, {{kListCountsName, true}, {kListBoundsName, false}, {kListRaggedName, true}}, e);
+        args, true, {{kListCountsName, true}, {kListBoundsName, false}, {kListRaggedName, true}},
+        e);
   });
 }
 
 dsakit_rc to_rows(const dsakit_hip_lists_args* args, dsakit_error* error) {
   return sdk::guarded(error, [&](sdk::Error& e) {
-    return enqueue_steps(args, {{kListRowsName, true}}, e);
+    return enqueue_steps(args, false, {{kListRowsName, true}}, e);
   });
 }
 

@@ -7,11 +7,6 @@
 
 namespace dsakit::hip {
 
-template <class Body, class Arguments>
-DSAKIT_DEVICE void attend(const Arguments& arguments, unsigned char* lds) {
-  Body(arguments, Lds(lds)).run();
-}
-
 using TensorKeys = TensorScaledKeys<Fp8::e4m3fn>;
 using FnuzKeys = TensorScaledKeys<Fp8::e4m3fnuz>;
 using TensorRows = TensorScaledRows<Fp8::e4m3fn>;
@@ -24,7 +19,7 @@ using FnuzRows = TensorScaledRows<Fp8::e4m3fnuz>;
   dsakit_attention_##kind##_##rope##_w##waves(dsakit::hip::AttentionArguments arguments) { \
     using Body = dsakit::hip::Attention<dsakit::hip::keys, has_rope, waves>;               \
     DSAKIT_LDS(Body::kLdsBytes, lds);                                                      \
-    dsakit::hip::attend<Body>(arguments, lds);                                             \
+    dsakit::hip::attend<Body>(arguments, dsakit::hip::Lds(lds));                           \
   }
 #define DSAKIT_ROWS(kind, rows)                                                     \
   DSAKIT_KERNEL(64) dsakit_kv_append_##kind(dsakit::hip::RowArguments arguments) {  \

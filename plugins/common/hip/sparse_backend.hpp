@@ -94,7 +94,15 @@ class SparseBackend {
             sparse::host::check_pool(cache.data, cache.page_stride, cache.row_stride, error);
         rc != DSAKIT_RC_OK)
       return rc;
+    constexpr std::int64_t kMost = most_workgroups(kMaxWaves * kWave) / tiles_of(kMaxHeads);
+    if (view.tokens > kMost) return refuse_count("q", "tokens", kMost, error);
     return sparse::host::check_counts(view, config_.topk, kBlock, error);
+  }
+
+  static dsakit_rc refuse_count(const char* tensor, const char* of, std::int64_t most,
+                                sdk::Error& error) {
+    return error.fail(DSAKIT_RC_UNSUPPORTED, "%s has more than %lld %s", tensor,
+                      static_cast<long long>(most), of);
   }
 
   dsakit_rc move_rows(const dsakit_kv_args& args, bool append, sdk::Error& error) const {
@@ -104,6 +112,8 @@ class SparseBackend {
       rc = sparse::host::check_pool(view.data, view.page_stride, view.row_stride, error);
     if (rc != DSAKIT_RC_OK) return rc;
     if (view.count == 0) return DSAKIT_RC_OK;
+    constexpr std::int64_t kMost = most_workgroups(kWave);
+    if (view.count > kMost) return refuse_count("slots", "rows", kMost, error);
     const DeviceScope scope(config_.device_id);
     if (scope.status() != kSuccess) return failed(error, scope.status(), "hipSetDevice");
     const int status =

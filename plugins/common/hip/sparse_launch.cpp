@@ -49,7 +49,8 @@ int SparseLaunch::load(const sdk::Config& config) {
   if (config.sm_count > 0 && config.sm_count < compute_units_) compute_units_ = config.sm_count;
   heads_ = static_cast<int>(config.heads);
   const std::string kind = kind_of(*config.layout);
-  const int waves = make_plan(1, heads_, static_cast<int>(config.topk), compute_units_).waves;
+  whole_ = config.deterministic;
+  const int waves = waves_of(heads_);
   const std::string attention = kAttentionPrefix + kind +
                                 (config.d_qk > config.d_v ? "_rope_w" : "_nope_w") +
                                 std::to_string(waves);
@@ -74,18 +75,15 @@ int SparseLaunch::run(const Call& call, void* workspace, void* stream) const {
   const Problem& problem = call.problem;
   AttentionArguments arguments;
   arguments.call = call;
-  arguments.plan = make_plan(problem.tokens, problem.heads, problem.topk, compute_units_);
-  const std::int64_t parts = std::int64_t{problem.tokens} * arguments.plan.splits;
-  if (arguments.plan.splits > 1) {
-    arguments.partial_out = static_cast<float*>(workspace);
-    arguments.partial_lse = arguments.partial_out + parts * problem.heads * kLatent;
-    arguments.partial_max = arguments.partial_lse + parts * problem.heads;
-  }
-  const int status = enqueue(attention_, parts * arguments.plan.head_tiles,
-                             arguments.plan.waves * kWave, arguments, stream);
-  if (status != kSuccess || arguments.plan.splits == 1) return status;
-  const MergeArguments merge{call, arguments.plan, arguments.partial_out, arguments.partial_lse,
-                             arguments.partial_max};
+  arguments.plan = make_plan(problem.tokens, problem.heads, problem.topk, compute_units_,
+                             call.ragged || problem.tensors.length != nullptr, whole_);
+  const Plan& plan = arguments.plan;
+  if (plan.cut != Cut::none)
+    arguments.partials = make_partials(workspace, problem.heads, compute_units_);
+  const int status = enqueue(attention_, std::int64_t{plan.ranges} * plan.head_tiles,
+                             plan.waves * kWave, arguments, stream);
+  if (status != kSuccess || plan.cut == Cut::none) return status;
+  const MergeArguments merge{call, plan, arguments.partials};
   return enqueue(merge_, std::int64_t{problem.tokens} * problem.heads, kWave, merge, stream);
 }
 

@@ -20,13 +20,17 @@ const Bundle& sparse_bundle();
 // The call that a checked view describes; lse conventions and rope come from the configuration.
 Call make_call(const sdk::Config& config, const sdk::RunView& view);
 
+// Workgroups that one launch can have.
+constexpr std::int64_t most_workgroups(int threads) {
+  return ((std::int64_t{1} << 32) - 1) / threads;
+}
+
 // Enqueues workgroups of a kernel with its one argument.
 template <class Arguments>
 int enqueue(Function function, std::int64_t workgroups, int threads, const Arguments& arguments,
             void* stream) {
-  constexpr int kInvalidValue = 1;                                   // hipErrorInvalidValue
-  constexpr std::int64_t kMaxThreads = (std::int64_t{1} << 32) - 1;  // of a launch
-  if (workgroups > kMaxThreads / threads) return kInvalidValue;
+  constexpr int kInvalidValue = 1;  // hipErrorInvalidValue
+  if (workgroups > most_workgroups(threads)) return kInvalidValue;
   static_assert(std::is_trivially_copyable_v<Arguments> && std::is_standard_layout_v<Arguments>);
   return launch({.function = function,
                  .workgroups = static_cast<std::uint32_t>(workgroups),
@@ -54,6 +58,7 @@ class SparseLaunch {
 
  private:
   int heads_ = 0, compute_units_ = 0;
+  bool whole_ = false;
   Function attention_ = nullptr, merge_ = nullptr, append_ = nullptr, dequant_ = nullptr;
 };
 

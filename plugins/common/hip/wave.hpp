@@ -47,6 +47,16 @@ DSAKIT_DEVICE std::uint32_t workgroup_id() {
   return __builtin_amdgcn_workgroup_id_x();
 }
 
+// The one argument of the kernel, of which nothing that was read before is remembered: values that
+// are needed now and then are cheaper to read again than to keep.
+template <class T>
+DSAKIT_DEVICE const T& argument_again(const T&) {
+  using Constant = const __attribute__((address_space(4))) T;
+  auto* argument = (Constant*)__builtin_amdgcn_kernarg_segment_ptr();  // of another address space
+  asm volatile("" : "+s"(argument));
+  return *(const T*)argument;
+}
+
 // Behind it, what any wave of the workgroup wrote to LDS before is seen by all.
 DSAKIT_DEVICE void workgroup_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -59,6 +69,11 @@ DSAKIT_DEVICE float wave_xor(float value, int mask) {
   const int from = (static_cast<int>(__builtin_amdgcn_workitem_id_x()) ^ mask) & 63;
   return __builtin_bit_cast(float,
                             __builtin_amdgcn_ds_bpermute(from * 4, __builtin_bit_cast(int, value)));
+}
+
+// The value of lane 0, which the compiler may keep as one for the wave.
+DSAKIT_DEVICE std::int32_t wave_first(std::int32_t value) {
+  return __builtin_amdgcn_readfirstlane(value);
 }
 
 // c + a * b of 16x16x16 in bf16, fp32 sums. Lane l has, of a, row l % 16 and columns 4 * (l / 16)
@@ -139,5 +154,20 @@ DSAKIT_DEVICE f32x4 wave_mfma_16x16x32(i16x8 a, i16x8 b, f32x4 c) {
                             __builtin_shufflevector(b, b, 4, 5, 6, 7), c);
 }
 #endif
+
+// Of this lane's value: the sum over the lanes before it, and over all.
+struct WaveSum {
+  std::int32_t before = 0, all = 0;
+};
+DSAKIT_DEVICE WaveSum wave_sum(std::int32_t value) {
+  WaveSum sum{0, value};
+  for (int mask = 1; mask < kWave; mask *= 2) {
+    const auto other =
+        __builtin_bit_cast(std::int32_t, wave_xor(__builtin_bit_cast(float, sum.all), mask));
+    if ((thread_id() & mask) != 0) sum.before += other;
+    sum.all += other;
+  }
+  return sum;
+}
 
 }  // namespace dsakit::hip
