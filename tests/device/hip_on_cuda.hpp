@@ -74,27 +74,31 @@ DSAKIT_DEVICE bool wave_any(bool condition) {
   return any != 0;
 }
 
+// Operands are handed over as a whole: single elements take racecheck ten times as long.
 template <class Items>
 DSAKIT_DEVICE f32x4 multiply(Items a, Items b, f32x4 c) {
-  constexpr int kItems = sizeof(Items) / 2;
   Handed& mine = handed[thread_id()];
-  __builtin_memcpy(mine.a, &a, sizeof(a));
-  __builtin_memcpy(mine.b, &b, sizeof(b));
+  *reinterpret_cast<Items*>(mine.a) = a;
+  *reinterpret_cast<Items*>(mine.b) = b;
   wave_barrier();
   const Handed* const wave = handed + thread_id() / 64 * 64;
   const int column = thread_id() % 16, first_row = thread_id() % 64 / 16 * 4;
-  const auto value = [](std::uint16_t bits) {
-    return __builtin_bit_cast(float, std::uint32_t{bits} << 16);
+  const auto value = [](std::int16_t bits) {
+    return __builtin_bit_cast(float, std::uint32_t{static_cast<std::uint16_t>(bits)} << 16);
   };
-  for (int r = 0; r < 4; ++r) {
-    float sum = 0;
-    for (int quad = 0; quad < 4; ++quad)
-      for (int i = 0; i < kItems; ++i)
-        sum += value(wave[quad * 16 + first_row + r].a[i]) * value(wave[quad * 16 + column].b[i]);
-    c[r] += sum;
+  f32x4 sum = {};
+#pragma unroll
+  for (int quad = 0; quad < 4; ++quad) {
+    const auto right = *reinterpret_cast<const Items*>(wave[quad * 16 + column].b);
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const auto left = *reinterpret_cast<const Items*>(wave[quad * 16 + first_row + r].a);
+#pragma unroll
+      for (unsigned i = 0; i < sizeof(Items) / 2; ++i) sum[r] += value(left[i]) * value(right[i]);
+    }
   }
   wave_barrier();
-  return c;
+  return c + sum;
 }
 DSAKIT_DEVICE f32x4 wave_mfma_16x16x16(i16x4 a, i16x4 b, f32x4 c) {
   return multiply(a, b, c);
@@ -123,18 +127,21 @@ DSAKIT_DEVICE T load_global(const std::byte* address) {
 
 class Lds {
  public:
-  DSAKIT_DEVICE explicit Lds(unsigned char* bytes) : bytes_(bytes) {}
+  DSAKIT_DEVICE explicit Lds(unsigned char* bytes) : bytes_((Shared<unsigned char>*)bytes) {}
   template <class T>
   DSAKIT_DEVICE void store(int offset, T value) const {
-    *reinterpret_cast<T*>(bytes_ + offset) = value;
+    *reinterpret_cast<Shared<T>*>(bytes_ + offset) = value;
   }
   template <class T>
   DSAKIT_DEVICE T load(int offset) const {
-    return *reinterpret_cast<const T*>(bytes_ + offset);
+    return *reinterpret_cast<const Shared<T>*>(bytes_ + offset);
   }
 
  private:
-  unsigned char* bytes_;
+  template <class T>
+  using Shared = __attribute__((address_space(3))) T;
+
+  Shared<unsigned char>* bytes_;
 };
 
 }  // namespace dsakit::hip

@@ -10,11 +10,11 @@ constexpr const char* kAllLayouts[] = {"bf16_1152",       "bf16_1024",      "fp8
                                        "fp8_528_g128",    "fp8_576_pt",     "fp8_512_pt",
                                        "fp8_576_pt_fnuz", "fp8_512_pt_fnuz"};
 
-// All sizes of a batch, fifty a test, with a kind of cache; the rest goes round with it.
+// All sizes of a batch, 25 a test, with a kind of cache; the rest goes round with it.
 class HipShapes : public testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(HipShapes, EveryNumberOfTokens) {
-  constexpr int kHeads[] = {8, 24, 16, 128, 12}, kTopk[] = {17, 64, 133, 40}, kEach = 50;
+  constexpr int kHeads[] = {8, 24, 16, 128, 12}, kTopk[] = {17, 64, 133, 40}, kEach = 25;
   const auto [kind, last] = GetParam();
   const Case one{.layout = kAllLayouts[kind],
                  .heads = kHeads[kind % 5],
@@ -34,7 +34,7 @@ TEST_P(HipShapes, EveryNumberOfTokens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Up, HipShapes,
-                         testing::Combine(testing::Range(0, 8), testing::Range(50, 301, 50)),
+                         testing::Combine(testing::Range(0, 8), testing::Range(25, 301, 25)),
                          [](const auto& one) {
                            return std::string(kAllLayouts[std::get<0>(one.param)]) + "_to" +
                                   std::to_string(std::get<1>(one.param));

@@ -12,7 +12,7 @@ target_link_libraries(plugins_hip_test PRIVATE dsakit_catalog dsakit_device)
 list(JOIN DSAKIT_HIP_TARGETS " " hip_targets)
 target_compile_definitions(plugins_hip_test PRIVATE
   TILELANG_PLUGIN="$<TARGET_FILE:dsakit_plugin_tilelang>" AITER_PLUGIN="$<TARGET_FILE:dsakit_plugin_aiter>"
-  HIP_TARGETS="${hip_targets}" PLUGIN_DIR="$<TARGET_FILE_DIR:dsakit_plugin_tilelang>")
+  HIP_TARGETS="${hip_targets}" HIP_TOOLKIT="${DSAKIT_HIP_TOOLKIT}" PLUGIN_DIR="$<TARGET_FILE_DIR:dsakit_plugin_tilelang>")
 add_dependencies(plugins_hip_test dsakit_plugin_tilelang dsakit_plugin_aiter)
 if(DSAKIT_HAVE_CUDA)
   add_dependencies(plugins_hip_test dsakit_plugin_flashmla_sparse)
