@@ -1,7 +1,11 @@
 // The back end of common/hip/wave.hpp on an NVIDIA GPU, for clang's CUDA: a wave is two warps that
-// meet at a named barrier of its own, and products go through shared memory. What two lanes of a
-// wave exchange without a wave operation, or two waves without a barrier, is a hazard that
-// compute-sanitizer's racecheck sees. Included by wave.hpp, through DSAKIT_SIMT_BACKEND.
+// meet at a named barrier of its own. What two lanes of a wave exchange in LDS without a wave
+// operation, or two waves without a barrier, is a hazard that compute-sanitizer's racecheck sees,
+// if all waves of a workgroup have heads: with waves that meet less often than others it has
+// reported hazards across a barrier of them all. Operands of products go through global memory,
+// which racecheck does not watch: they would be fifteen times what a kernel has in LDS itself, and
+// racecheck takes its time for each byte.
+// Included by wave.hpp, through DSAKIT_SIMT_BACKEND.
 #pragma once
 
 #define DSAKIT_DEVICE __attribute__((device)) inline __attribute__((always_inline))
@@ -35,28 +39,38 @@ DSAKIT_DEVICE void wave_barrier() {
   asm volatile("bar.sync %0, 64;" ::"r"(wave_barrier_id()) : "memory");
 }
 
-// What lanes of a wave hand to each other: 16-bit operands, or one word.
-inline constexpr int kMostThreads = 256, kMostItems = 8;
+// Words that lanes of a wave hand to each other.
+__attribute__((shared)) static std::uint32_t words_of_waves[256];
+DSAKIT_DEVICE std::uint32_t* wave_words() {
+  return words_of_waves + thread_id() / 64 * 64;
+}
+
+// Operands of products, of each lane.
 struct alignas(16) Handed {
-  std::uint16_t a[kMostItems], b[kMostItems];
+  std::uint16_t a[8], b[8];
 };
-__attribute__((shared)) static Handed handed[kMostThreads];
+inline constexpr std::uint32_t kMostWorkgroups = 2048;
+__attribute__((device)) static Handed handed[kMostWorkgroups * 256];
+DSAKIT_DEVICE Handed* wave_operands() {
+  if (workgroup_id() >= kMostWorkgroups) __builtin_trap();
+  return handed + workgroup_id() * 256 + thread_id() / 64 * 64;
+}
 
 DSAKIT_DEVICE float wave_xor(float value, int mask) {
-  auto* const words = reinterpret_cast<float*>(handed + thread_id() / 64 * 64);
+  std::uint32_t* const words = wave_words();
   const int lane = thread_id() % 64;
-  words[lane] = value;
+  words[lane] = __builtin_bit_cast(std::uint32_t, value);
   wave_barrier();
-  const float other = words[lane ^ mask];
+  const auto other = __builtin_bit_cast(float, words[lane ^ mask]);
   wave_barrier();
   return other;
 }
 
 DSAKIT_DEVICE std::int32_t wave_first(std::int32_t value) {
-  auto* const words = reinterpret_cast<std::int32_t*>(handed + thread_id() / 64 * 64);
-  if (thread_id() % 64 == 0) words[0] = value;
+  std::uint32_t* const words = wave_words();
+  if (thread_id() % 64 == 0) words[0] = static_cast<std::uint32_t>(value);
   wave_barrier();
-  value = words[0];
+  value = static_cast<std::int32_t>(words[0]);
   wave_barrier();
   return value;
 }
@@ -74,14 +88,13 @@ DSAKIT_DEVICE bool wave_any(bool condition) {
   return any != 0;
 }
 
-// Operands are handed over as a whole: single elements take racecheck ten times as long.
 template <class Items>
 DSAKIT_DEVICE f32x4 multiply(Items a, Items b, f32x4 c) {
-  Handed& mine = handed[thread_id()];
+  Handed* const wave = wave_operands();
+  Handed& mine = wave[thread_id() % 64];
   *reinterpret_cast<Items*>(mine.a) = a;
   *reinterpret_cast<Items*>(mine.b) = b;
   wave_barrier();
-  const Handed* const wave = handed + thread_id() / 64 * 64;
   const int column = thread_id() % 16, first_row = thread_id() % 64 / 16 * 4;
   const auto value = [](std::int16_t bits) {
     return __builtin_bit_cast(float, std::uint32_t{static_cast<std::uint16_t>(bits)} << 16);
