@@ -7,7 +7,7 @@ namespace dsakit::sparse::mma {
 namespace {
 
 template <int kParts>
-__global__ void __launch_bounds__(kColumnThreads* kParts)
+__global__ void __launch_bounds__(merge_threads(kParts))
     early_merge_kernel(const __grid_constant__ Args args) {
   merge<kParts>(args, [] { asm volatile("griddepcontrol.wait;" ::: "memory"); });
 }
@@ -20,7 +20,7 @@ cudaError_t launch_early_merge(const Args& args, dim3 grid, bool many, cudaStrea
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
-  config.blockDim = dim3(kColumnThreads * (many ? kManyParts : 1));
+  config.blockDim = dim3(merge_threads(many ? kManyParts : 1));
   config.stream = stream;
   config.attrs = &early;
   config.numAttrs = 1;

@@ -49,7 +49,7 @@ size_t partial_rows(int heads, int groups) {
 }
 
 template <int kParts>
-__global__ void __launch_bounds__(kColumnThreads* kParts)
+__global__ void __launch_bounds__(merge_threads(kParts))
     merge_kernel(const __grid_constant__ Args args) {
   merge<kParts>(args, [] {});
 }
@@ -60,9 +60,11 @@ cudaError_t launch_merge(const Args& args, int ranges, cudaStream_t stream) {
   const int tokens = args.call.problem.tokens;
   const int cut =
       plan.fixed ? ranges / (plan.blocks / plan.grain) : std::max(std::min(tokens, ranges - 1), 1);
-  const dim3 grid(static_cast<unsigned>(args.call.problem.heads), static_cast<unsigned>(cut));
+  const bool many = !plan.fixed && ranges / tokens >= kManyPartials;
+  const dim3 grid(
+      static_cast<unsigned>(args.call.problem.heads * merge_ctas(many ? kManyParts : 1)),
+      static_cast<unsigned>(cut));
   if (!plan.fixed) {
-    const bool many = ranges / tokens >= kManyPartials;
     int device = 0, major = 0;
     cudaError_t status = cudaGetDevice(&device);
     if (status == cudaSuccess)
@@ -70,11 +72,11 @@ cudaError_t launch_merge(const Args& args, int ranges, cudaStream_t stream) {
     if (status != cudaSuccess) return status;
     if (major >= 9) return launch_early_merge(args, grid, many, stream);
     if (many) {
-      merge_kernel<kManyParts><<<grid, kColumnThreads * kManyParts, 0, stream>>>(args);
+      merge_kernel<kManyParts><<<grid, merge_threads(kManyParts), 0, stream>>>(args);
       return cudaGetLastError();
     }
   }
-  merge_kernel<1><<<grid, kColumnThreads, 0, stream>>>(args);
+  merge_kernel<1><<<grid, merge_threads(1), 0, stream>>>(args);
   return cudaGetLastError();
 }
 

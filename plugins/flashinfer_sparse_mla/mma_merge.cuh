@@ -1,15 +1,26 @@
 // The merge: the partials of a token become its output. A CTA has one head of a token that more
-// than one range has worked on; a thread has four of its columns. Partials are added in the order
-// of the ranges, whatever ran first.
+// than one range has worked on, or a quarter of its columns where there are many partials; a thread
+// has four columns. Partials are added in the order of the ranges, whatever ran first.
 #pragma once
 
 #include "flashinfer_sparse_mla/mma_attention.cuh"
 
 namespace dsakit::sparse::mma {
 
-inline constexpr int kColumnThreads = kLatent / 4;
-// Parts of the threads with all columns each, where a token has many partials.
-inline constexpr int kManyParts = 8;
+// Where a token has many partials, parts of the threads that share them out, and CTAs that share
+// the columns: one that reads all partials of a head is bound by what a multiprocessor takes in.
+inline constexpr int kManyParts = 8, kManyCtas = 4;
+
+// CTAs of a head, and its threads for each part.
+DSAKIT_HOST_DEVICE constexpr int merge_ctas(int parts) {
+  return parts > 1 ? kManyCtas : 1;
+}
+DSAKIT_HOST_DEVICE constexpr int column_threads(int parts) {
+  return kLatent / 4 / merge_ctas(parts);
+}
+DSAKIT_HOST_DEVICE constexpr int merge_threads(int parts) {
+  return parts * column_threads(parts);
+}
 
 // Token of grid row y: with many tokens, the one cut by the y-th boundary between ranges, unless
 // an earlier boundary has cut it. Answers -1 for none.
@@ -38,7 +49,7 @@ struct Sums {
 // Adds the sums of all parts of the threads; part 0 gets them.
 template <int kParts>
 __device__ __forceinline__ void add_parts(Sums& sums, int part, int thread) {
-  __shared__ float4 outs[kParts][kColumnThreads];
+  __shared__ float4 outs[kParts][column_threads(kParts)];
   __shared__ float weights[kParts];
   outs[part][thread] = sums.o;
   if (thread == 0) weights[part] = sums.weight;
@@ -82,9 +93,12 @@ __device__ __forceinline__ void merge(const Args& args, const Wait& wait) {
   const int first = range_of(call.plan, line);
   const int count = range_of(call.plan, line + call.plan.blocks - 1) - first + 1;
   if (count < 2) return;
-  const int part = static_cast<int>(threadIdx.x) / kColumnThreads;
-  const int thread = static_cast<int>(threadIdx.x) % kColumnThreads;
-  const int head = static_cast<int>(blockIdx.x);
+  constexpr int kThreads = column_threads(kParts);
+  const int part = static_cast<int>(threadIdx.x) / kThreads;
+  const int thread = static_cast<int>(threadIdx.x) % kThreads;
+  const int head = static_cast<int>(blockIdx.x) / merge_ctas(kParts);
+  const int quarter = static_cast<int>(blockIdx.x) % merge_ctas(kParts);
+  const int column = (quarter * kThreads + thread) * 4;
   const int64_t heads = padded_heads(call.plan, tile_heads(call.problem.heads));
   const auto place = [&](int i) { return partial_slot(args, first + i, i == 0) * heads + head; };
   wait();
@@ -100,8 +114,7 @@ __device__ __forceinline__ void merge(const Args& args, const Wait& wait) {
 #pragma unroll 8
   for (int i = part; i < count; i += kParts) {
     const float weight = exp2_approx(args.partial_lse[place(i)] - offset);
-    const float4 x =
-        *reinterpret_cast<const float4*>(args.partial + place(i) * kLatent + thread * 4);
+    const float4 x = *reinterpret_cast<const float4*>(args.partial + place(i) * kLatent + column);
     sums.weight += weight;
     sums.o.x = fmaf(weight, x.x, sums.o.x);
     sums.o.y = fmaf(weight, x.y, sums.o.y);
@@ -112,9 +125,8 @@ __device__ __forceinline__ void merge(const Args& args, const Wait& wait) {
   if (part != 0) return;
   const float sink = tensors.sink ? tensors.sink[head * tensors.sink_head] * kLog2e : -INFINITY;
   const float with_sink = sums.weight + exp2_approx(sink - offset);
-  if (thread == 0) write_stats(call, token, head, sums.weight, with_sink, base, top);
-  write_merged(call, token, head, thread * 4, sums.o,
-               sums.weight == 0.0f ? 0.0f : 1.0f / with_sink);
+  if (column == 0) write_stats(call, token, head, sums.weight, with_sink, base, top);
+  write_merged(call, token, head, column, sums.o, sums.weight == 0.0f ? 0.0f : 1.0f / with_sink);
 }
 
 }  // namespace dsakit::sparse::mma
