@@ -17,11 +17,14 @@ fail() {
   failures=$((failures + 1))
 }
 
-# Instructions that every kernel of a plugin whose name matches has in machine code, as "plugin kernel instruction…".
+# Instructions that every kernel of a plugin whose name matches, for architectures that match, has in machine code, as
+# "plugin kernel architectures instruction…".
 intended='
-flashinfer_sparse_mla attention_kernel HMMA LDSM LDGSTS
-flashmla_sparse attention_kernel HGMMA
-flashmla_kv attention_kernel HGMMA
+flashinfer_sparse_mla attention_kernel . HMMA LDSM LDGSTS
+flashinfer_sparse_mla native_kernel sm_89|sm_120 QMMA HMMA LDSM LDGSTS
+flashinfer_sparse_mla native_kernel sm_90 HMMA LDSM LDGSTS
+flashmla_sparse attention_kernel . HGMMA
+flashmla_kv attention_kernel . HGMMA
 '
 
 # Prints "arch kernel instruction count" of a file, by its first word: HMMA for HMMA.16816.F32.BF16.
@@ -38,22 +41,22 @@ instructions() {
 
 # Checks the CUDA code of a plugin.
 check_code() {
-  local id=$1 file=$2 found kernels arch kernel plugin name wanted instruction
+  local id=$1 file=$2 found kernels arch archs kernel plugin name wanted instruction
   found=$(instructions "$file")
   [[ -n $found ]] || return 0
   while read -r arch kernel instruction _; do
     fail "$id: $kernel for $arch has $instruction: local memory"
   done < <(grep -E ' (LDL|STL) ' <<<"$found" || true)
-  while read -r plugin name wanted; do
+  while read -r plugin name archs wanted; do
     [[ $plugin == "$id" ]] || continue
-    kernels=$(grep "$name" <<<"$found" | cut -d' ' -f1,2 | sort -u)
-    [[ -n $kernels ]] || fail "$id: no kernel is named $name"
+    kernels=$(grep -E "^[^ ]*($archs)[^ ]* .*$name" <<<"$found" | cut -d' ' -f1,2 | sort -u)
+    [[ -n $kernels ]] || fail "$id: no kernel for $archs is named $name"
     while read -r arch kernel; do
       for instruction in $wanted; do
         grep -q "^$arch $kernel $instruction " <<<"$found" || fail "$id: $kernel for $arch has no $instruction"
       done
     done <<<"$kernels"
-    echo "  $(wc -l <<<"$kernels") kernels $name, each with $wanted"
+    echo "  $(wc -l <<<"$kernels") kernels $name for ${archs/#./all}, each with $wanted"
   done <<<"$intended"
 }
 

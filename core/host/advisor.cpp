@@ -4,16 +4,19 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "catalog/named.hpp"
 #include "catalog/search.hpp"
 #include "device/model_config.hpp"
 #include "diag/nearest.hpp"
 #include "diag/render.hpp"
+#include "manifest/evidence.hpp"
 #include "solver/describe.hpp"
 
 namespace dsakit {
@@ -92,6 +95,31 @@ void tell_disabled(Answer& answer, const Catalog& catalog) {
   if (answer.diagnostics.front().code == Code::E0201) return;  // explain_missing_id has told it
   answer.diagnostics.front().notes.push_back(
       fmt::format("not asked, since DSAKIT_BACKENDS_DISABLE names them: {}", quoted_list(ids)));
+}
+
+// W0207 for each chosen backend whose file has device code, but none for the arch of the request.
+void tell_missing_code(Answer& answer, const Request& request, const Catalog& catalog) {
+  const auto found = request.values.find("arch");
+  const auto* arch = found == request.values.end() ? nullptr : std::get_if<Token>(&found->second);
+  if (!arch || !answer.ok()) return;
+  std::set<std::string> told;
+  for (const Phase phase : kPhases) {
+    const std::string& id = answer.session.backend[index(phase)];
+    const CatalogEntry* const entry = id.empty() ? nullptr : catalog.find(id);
+    if (!entry || !entry->plugin) continue;
+    const Manifest& manifest = *entry->manifest;
+    const auto& targets = manifest.build.targets;
+    const bool only_host_code =
+        std::ranges::all_of(targets, [](const std::string& target) { return target == "cpu"; });
+    if (only_host_code ||
+        evidence_level(manifest, answer.session.row[index(phase)], *arch) != "declared" ||
+        !told.insert(id).second)
+      continue;
+    answer.diagnostics.push_back(Diagnostic(Code::W0207)
+                                     .with("backend", id)
+                                     .with("arch", *arch)
+                                     .with("targets", fmt::format("{}", fmt::join(targets, ", "))));
+  }
 }
 
 // A family that neither a known model nor a row of the catalogue has is likely misspelt, though a
@@ -182,6 +210,7 @@ void Advisor::complete(Answer& answer, const Request& request, const Policy& pol
   }
   tell_disabled(answer, *catalog_);
   doubt_family(answer, request, catalog_->solver());
+  tell_missing_code(answer, request, *catalog_);
   if (answer.verdict != Answer::Verdict::error) compare_with_others(answer, request, policy);
 }
 

@@ -54,11 +54,24 @@ void raise(std::string& level, std::string_view to) {
   if (place(level) < place(to)) level = to;
 }
 
+// Whether all that a row computes is exact: products in another arithmetic are a GPU's own, and
+// some emulate what others have instructions for.
+bool is_exact(const Manifest& manifest, const Row& row) {
+  return std::ranges::all_of(
+      std::array{std::cref(manifest.common), std::cref(row.where)}, [](const Where& where) {
+        const auto found = where.find("compute");
+        return found == where.end() ||
+               std::ranges::find(found->second.list, "exact") != found->second.list.end();
+      });
+}
+
 // Whether what runs on one device is what runs on another.
-bool same_code(const BuildInfo& build, const std::string& one, const std::string& other) {
+bool same_code(const BuildInfo& build, bool exact, const std::string& one,
+               const std::string& other) {
   if (one == other) return true;
   const KnownDevice *here = find_device(one), *there = find_device(other);
-  if (build.portable && here != nullptr && there != nullptr && here->platform == there->platform)
+  if (build.portable && exact && here != nullptr && there != nullptr &&
+      here->platform == there->platform)
     return true;
   return std::ranges::any_of(build.targets, [&](const std::string& target) {
     const auto devices = devices_of(target);
@@ -67,10 +80,11 @@ bool same_code(const BuildInfo& build, const std::string& one, const std::string
 }
 
 // Adds a record of this row to its levels.
-void raise_row(const Manifest& built, const EvidenceRecord& record,
+void raise_row(const Manifest& built, const Row& row, const EvidenceRecord& record,
                std::map<std::string, std::string>& levels) {
+  const bool exact = is_exact(built, row);
   for (auto& [device, level] : levels) {
-    if (same_code(built.build, record.arch, device))
+    if (same_code(built.build, exact, record.arch, device))
       raise(level, device == record.arch && !record.emulated ? "hardware" : "emulated");
   }
 }
@@ -155,7 +169,7 @@ void write_levels(Manifest& built, std::span<const EvidenceRecord> records) {
       const auto levels = built.build.evidence.find(evidence.row);
       if (levels == built.build.evidence.end() || !evidence.proven()) continue;
       if (row_digest(built, *find_row(built, evidence.row)) == evidence.digest)
-        raise_row(built, record, levels->second);
+        raise_row(built, *find_row(built, evidence.row), record, levels->second);
     }
   }
 }

@@ -48,7 +48,7 @@ dsakit_rc check_served(const sdk::Config& config, int max_heads, bool ragged, sd
     return error.fail(DSAKIT_RC_UNSUPPORTED, "%s does not serve a topk above %d", Kernels::kId,
                       kMaxTopk);
   if (config.ragged && !ragged) return refuse("index_mode = ragged");
-  if (config.fp8_compute) return refuse("compute = fp8");
+  if (config.fp8_compute && !requires { Kernels::has_fp8_code; }) return refuse("compute = fp8");
   const auto bf16 = [](DLDataType type) { return type.code == kDLBfloat && type.bits == 16; };
   if (!bf16(config.q_dtype)) return refuse("a q_dtype other than bf16");
   if (!bf16(config.out_dtype)) return refuse("an out_dtype other than bf16");
@@ -114,6 +114,7 @@ inline cuda::Problem make_problem(const sdk::Config& config, const sdk::RunView&
   problem.rope = config.d_qk > config.d_v;
   problem.fp8 = config.layout->element != KvElement::bf16;
   problem.footer = config.layout->footer();
+  problem.fp8_compute = config.fp8_compute;
   problem.index64 = cache.wide_indices;
   problem.lse_log2 = config.lse == sdk::LseBase::log2;
   problem.lse_with_sink = config.lse_with_sink;

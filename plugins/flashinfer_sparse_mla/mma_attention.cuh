@@ -11,6 +11,9 @@
 // w computes for w % 4 of the columns the scores' part of that group of 128 (and a quarter of the
 // rope's), and 64 columns of the output.
 //
+// A kernel that computes otherwise (mma_native.cuh) is a class over Cta, whose functions take the
+// place of those here that are called through self().
+//
 // Invariants: rows of invalid keys are zero in shared memory and their weights are zero. Each step
 // has four or five barriers; what is between two of them is named at each. Nothing depends on the
 // architecture.
@@ -83,6 +86,7 @@ struct Shape {
   static constexpr bool kFooter = kRows == Rows::kFooter;
   static constexpr int kTiles = kTiles_;
   static constexpr int kHeads = 16 * kTiles;
+  static constexpr int kKeyPitch = kPitch;
   static constexpr int kKeyOffset = kHeads * kPitch;
   // Scores of the four warps of a tile, and later weights, a copy for each scale.
   static constexpr int kScoreOffset = kKeyOffset + kStep * kPitch;
@@ -102,8 +106,10 @@ struct Shape {
   static_assert((!kFp8 || kWeightBytes <= kScoreBytes) && kBytes <= 99 * 1024);
 };
 
-template <class S>
+// Self: the class that is derived from this one, if there is one.
+template <class S, class Derived = void>
 struct Cta {
+  using Self = std::conditional_t<std::is_void_v<Derived>, Cta, Derived>;
   static constexpr int kRowThreads = kThreads / kStep;                 // that load a row
   static constexpr int kRowParts = (S::kFp8 ? 32 : 64) / kRowThreads;  // 16-byte parts of latent
   static constexpr int kRopeAt = S::kFooter ? kFooted.rope_offset
@@ -127,6 +133,9 @@ struct Cta {
         lane(static_cast<int>(threadIdx.x) % 32),
         row(static_cast<int>(threadIdx.x) / kRowThreads),
         part(static_cast<int>(threadIdx.x) % kRowThreads) {}
+
+  __device__ __forceinline__ Self& self() { return static_cast<Self&>(*this); }
+  __device__ __forceinline__ const Self& self() const { return static_cast<const Self&>(*this); }
 
   __device__ float* scores() const { return reinterpret_cast<float*>(smem + S::kScoreOffset); }
   __device__ float* scales() const { return reinterpret_cast<float*>(smem + S::kScaleOffset); }
@@ -314,23 +323,33 @@ struct Cta {
 
   // ---- 3 scores ----
 
-  __device__ __forceinline__ void add_products(float (&s)[kScoreTiles][4], int column) const {
+  // Adds the products of 32 bytes of queries and keys that begin at these bytes of a row.
+  template <class Multiply>
+  __device__ __forceinline__ void add_products(float (&s)[kScoreTiles][4], int of_q, int of_key,
+                                               Multiply multiply_tiles) const {
     const int tile = S::kTiles == 2 ? warp / 4 : 0;
     const int key = S::kTiles == 2 ? 0 : warp / 4 * 16;
     const uint32_t q =
-        shared_address(smem) + (tile * 16 + (lane & 15)) * kPitch + (column + (lane >> 4) * 8) * 2;
+        shared_address(smem) + (tile * 16 + (lane & 15)) * kPitch + of_q + (lane >> 4) * 16;
     const uint32_t k = shared_address(smem + S::kKeyOffset) +
-                       (key + (lane & 7) + (lane >> 4) * 8) * kPitch +
-                       (column + ((lane >> 3) & 1) * 8) * 2;
+                       (key + (lane & 7) + (lane >> 4) * 8) * S::kKeyPitch + of_key +
+                       ((lane >> 3) & 1) * 16;
     uint32_t a[4];
     load_matrices(a, q);
 #pragma unroll
     for (int n = 0; n < kScoreTiles; n += 2) {
       uint32_t b[4];
-      load_matrices(b, k + n * 8 * kPitch);
-      multiply(s[n], a, b[0], b[1]);
-      multiply(s[n + 1], a, b[2], b[3]);
+      load_matrices(b, k + n * 8 * S::kKeyPitch);
+      multiply_tiles(s[n], a, b[0], b[1]);
+      multiply_tiles(s[n + 1], a, b[2], b[3]);
     }
+  }
+  __device__ __forceinline__ void add_products(float (&s)[kScoreTiles][4], int of_q,
+                                               int of_key) const {
+    add_products(s, of_q, of_key,
+                 [](float(&d)[4], const uint32_t(&a)[4], uint32_t b0, uint32_t b1) {
+                   multiply(d, a, b0, b1);
+                 });
   }
 
   // This warp's part of the scores: its group of columns under the group's scale, and its quarter
@@ -339,20 +358,34 @@ struct Cta {
     const int group = warp % 4;
     float s[kScoreTiles][4] = {};
 #pragma unroll S::kRest ? 4 : 8
-    for (int i = 0; i < 8; ++i) add_products(s, group * 128 + i * 16);
-    const int key = (S::kTiles == 2 ? 0 : warp / 4 * 16) + (lane & 3) * 2;
-    if constexpr (S::kFp8) {
+    for (int i = 0; i < 8; ++i) add_products(s, group * 256 + i * 32, group * 256 + i * 32);
+    if constexpr (S::kFp8) apply_scales(s, 1.0f, 1.0f);
+    constexpr int kRopeBytes = kLatent * 2;
+    if (args.call.problem.rope) add_products(s, kRopeBytes + group * 32, kRopeBytes + group * 32);
+    store_scores(s);
+  }
+  // The first of the keys of this lane, and the first of its heads in the tile.
+  __device__ __forceinline__ int score_key() const {
+    return (S::kTiles == 2 ? 0 : warp / 4 * 16) + (lane & 3) * 2;
+  }
+  __device__ __forceinline__ int score_head() const {
+    return (S::kTiles == 2 ? warp / 4 * 16 : 0) + lane / 4;
+  }
+  // Multiplies scores by the scales of their keys in this warp's group, and by factors of its two
+  // heads.
+  __device__ __forceinline__ void apply_scales(float (&s)[kScoreTiles][4], float head,
+                                               float other_head) const {
+    const int group = warp % 4, key = score_key();
 #pragma unroll
-      for (int n = 0; n < kScoreTiles; ++n) {
-        const float low = scales()[(key + n * 8) * kGroups + group];
-        const float high = scales()[(key + n * 8 + 1) * kGroups + group];
+    for (int n = 0; n < kScoreTiles; ++n) {
+      const float low = scales()[(key + n * 8) * kGroups + group];
+      const float high = scales()[(key + n * 8 + 1) * kGroups + group];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) s[n][i] *= i & 1 ? high : low;
-      }
+      for (int i = 0; i < 4; ++i) s[n][i] *= (i & 1 ? high : low) * (i < 2 ? head : other_head);
     }
-    if (args.call.problem.rope) add_products(s, kLatent + group * 16);
-    const int head = (S::kTiles == 2 ? warp / 4 * 16 : 0) + lane / 4;
-    float* const to = scores() + (group * S::kHeads + head) * kScorePitch + key;
+  }
+  __device__ __forceinline__ void store_scores(const float (&s)[kScoreTiles][4]) const {
+    float* const to = scores() + (warp % 4 * S::kHeads + score_head()) * kScorePitch + score_key();
 #pragma unroll
     for (int n = 0; n < kScoreTiles; ++n) {
       *reinterpret_cast<float2*>(to + n * 8) = make_float2(s[n][0], s[n][1]);
@@ -372,8 +405,9 @@ struct Cta {
     return x;
   }
 
-  // Adds up the parts of this thread's scores and turns them into weights.
-  __device__ __forceinline__ void weigh(float (&w)[kKeys]) {
+  // Adds up the parts of this thread's scores and turns them into weights. Answers what outputs
+  // so far are to be multiplied by.
+  __device__ __forceinline__ float weigh(float (&w)[kKeys]) {
     const int head = static_cast<int>(threadIdx.x) / kHeadThreads;
     const int key = static_cast<int>(threadIdx.x) % kHeadThreads * kKeys;
     const float scale_log2 = args.call.problem.scale * kLog2e;
@@ -395,20 +429,21 @@ struct Cta {
       top = fmaxf(top, w[i]);
     }
     const float factor = state.admit(head_max(top));
-    if (key == 0) factors()[head] = factor;
     const float offset = state.offset();
 #pragma unroll
     for (int i = 0; i < kKeys; ++i) {
       w[i] = exp2_approx(w[i] - offset);
       state.sum += w[i];
     }
+    return factor;
   }
 
   // Stores weights in bf16; with fp8 for each group of columns under its scale; and what that
   // rounding left where it counts.
-  __device__ __forceinline__ void store_weights(const float (&w)[kKeys]) const {
+  __device__ __forceinline__ void store_weights(const float (&w)[kKeys], float factor) const {
     const int head = static_cast<int>(threadIdx.x) / kHeadThreads;
     const int key = static_cast<int>(threadIdx.x) % kHeadThreads * kKeys;
+    if (key == 0) factors()[head] = factor;
     uint8_t* to = smem + S::kWeightOffset + head * kWeightPitch + key * 2;
     constexpr int kCopy = S::kHeads * kWeightPitch;
     const auto scaled_weight = [&](int i, int g) {
@@ -439,11 +474,28 @@ struct Cta {
 
   // ---- 4 output ----
 
+  // What this warp's columns of a row of the tile are multiplied by, in place and when written.
+  __device__ __forceinline__ float factor_of(int row_of_tile) const {
+    return factors()[row_of_tile];
+  }
+  __device__ __forceinline__ void set_factor(int row_of_tile, float factor) const {
+    factors()[row_of_tile] = factor;
+  }
+  // The n-th pair of neighbouring columns that this lane has of a row, of those of the warp.
+  struct Pair {
+    int column;
+    float low, high;
+  };
+  __device__ __forceinline__ Pair pair_of(const float (&o)[8][4], int n, int r) const {
+    return {(lane & 3) * 2 + n * 8, o[n][2 * r], o[n][2 * r + 1]};
+  }
+
   // Multiplies the output by factors of its rows.
   __device__ __forceinline__ void scale_rows(float (&o)[S::kTiles][8][4]) const {
 #pragma unroll
     for (int t = 0; t < S::kTiles; ++t) {
-      const float low = factors()[t * 16 + lane / 4], high = factors()[t * 16 + lane / 4 + 8];
+      const float low = self().factor_of(t * 16 + lane / 4);
+      const float high = self().factor_of(t * 16 + lane / 4 + 8);
       if (!__any_sync(~0u, low != 1.0f || high != 1.0f)) continue;
 #pragma unroll
       for (int n = 0; n < 8; ++n) {
@@ -494,18 +546,20 @@ struct Cta {
       for (int r = 0; r < 2; ++r) {
         const int of_tile = t * 16 + lane / 4 + 8 * r, head = first_head() + of_tile;
         if (head >= args.call.problem.heads) continue;
-        const float inverse = factors()[of_tile];
-        uint8_t* const to = static_cast<uint8_t*>(tensors.out) +
-                            token_offset(args.call, tensors.out_token, token) +
-                            head * tensors.out_head + (warp * 64 + (lane & 3) * 2) * 2;
+        const float inverse = self().factor_of(of_tile);
+        uint8_t* const row_out = static_cast<uint8_t*>(tensors.out) +
+                                 token_offset(args.call, tensors.out_token, token) +
+                                 head * tensors.out_head + warp * 128;
 #pragma unroll
         for (int n = 0; n < 8; ++n) {
-          const uint32_t pair = pack_bf16(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
+          const Pair pair = self().pair_of(o[t], n, r);
+          const uint32_t packed = pack_bf16(pair.low * inverse, pair.high * inverse);
+          uint8_t* const to = row_out + pair.column * 2;
           if (args.call.out_aligned) {
-            *reinterpret_cast<uint32_t*>(to + n * 16) = pair;
+            *reinterpret_cast<uint32_t*>(to) = packed;
           } else {
-            reinterpret_cast<uint16_t*>(to + n * 16)[0] = static_cast<uint16_t>(pair);
-            reinterpret_cast<uint16_t*>(to + n * 16)[1] = static_cast<uint16_t>(pair >> 16);
+            reinterpret_cast<uint16_t*>(to)[0] = static_cast<uint16_t>(packed);
+            reinterpret_cast<uint16_t*>(to)[1] = static_cast<uint16_t>(packed >> 16);
           }
         }
       }
@@ -520,20 +574,21 @@ struct Cta {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const int of_tile = t * 16 + lane / 4 + 8 * r;
-        const float inverse = factors()[of_tile];
+        const float inverse = self().factor_of(of_tile);
         if (first_head() + of_tile >= args.call.problem.heads) continue;
-        float* const to = args.partial + (slot * heads + first_head() + of_tile) * kLatent +
-                          warp * 64 + (lane & 3) * 2;
+        float* const to =
+            args.partial + (slot * heads + first_head() + of_tile) * kLatent + warp * 64;
 #pragma unroll
         for (int n = 0; n < 8; ++n) {
-          *reinterpret_cast<float2*>(to + n * 8) =
-              make_float2(o[t][n][2 * r] * inverse, o[t][n][2 * r + 1] * inverse);
+          const Pair pair = self().pair_of(o[t], n, r);
+          *reinterpret_cast<float2*>(to + pair.column) =
+              make_float2(pair.low * inverse, pair.high * inverse);
         }
       }
     }
   }
 
-  // Leaves in factors() by what the output is to be multiplied, and writes what else is reported.
+  // Leaves as factors by what the output is to be multiplied, and writes what else is reported.
   __device__ __forceinline__ void finish(const Share& share, int token) {
     const Tensors& tensors = args.call.problem.tensors;
     const int of_tile = static_cast<int>(threadIdx.x) / kHeadThreads;
@@ -552,7 +607,7 @@ struct Cta {
       args.partial_lse[at] = sum == 0.0f ? -INFINITY : state.base + log2f(sum);
       args.partial_max[at] = state.top;
     }
-    factors()[of_tile] = sum == 0.0f ? 0.0f : 1.0f / divisor;
+    self().set_factor(of_tile, sum == 0.0f ? 0.0f : 1.0f / divisor);
   }
 
   // ---- 5 work ----
@@ -578,14 +633,14 @@ struct Cta {
     int entry = load_entry(token, at, end);
     int after = next_step(token, at);
     int next = load_entry(token, after, end);
-    fetch_q(token);
+    self().fetch_q(token);
 #pragma unroll 1
     while (at < end) {
       forget(token);  // where its list starts is computed anew
       const int later = next_step(token, after);
       const int coming = load_entry(token, later, end);
       __syncthreads();  // nobody reads the last step's keys and weights
-      fetch(entry, at);
+      self().fetch(entry, at);
       prefetch(next, after);
       at = after;
       after = later;
@@ -593,16 +648,21 @@ struct Cta {
       next = coming;
       wait_for_chunks();
       __syncthreads();  // the keys, and at first the queries, are there
-      compute_scores();
+      self().compute_scores();
       __syncthreads();  // the scores are there
       float w[kKeys];
-      weigh(w);
+      const float factor = weigh(w);
       if constexpr (S::kFp8) __syncthreads();  // the scores are in registers
-      store_weights(w);
+      self().store_weights(w, factor);
       __syncthreads();  // the weights are there
       scale_rows(o);
-      add_values(o);
+      self().add_values(o);
     }
+  }
+
+  // Before a token's first step.
+  __device__ __forceinline__ void begin() {
+    state = RowState{};
   }
 
   __device__ __forceinline__ void run() {
@@ -611,7 +671,7 @@ struct Cta {
       if (const Share share = share_of(args.call, range(), token); share.first >= share.last)
         return;
       float o[S::kTiles][8][4] = {};
-      state = RowState{};
+      self().begin();
       __syncthreads();  // nobody reads the last unit's queries and factors
       attend(o, token);
       __syncthreads();  // nobody reads the last step's factors

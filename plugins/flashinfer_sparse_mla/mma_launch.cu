@@ -2,10 +2,13 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "common/cuda/sparse_args.cuh"
 #include "flashinfer_sparse_mla/mma_early.hpp"
 #include "flashinfer_sparse_mla/mma_merge.cuh"
+#include "flashinfer_sparse_mla/mma_native.hpp"
 
 namespace dsakit::sparse::mma {
 namespace {
@@ -17,12 +20,6 @@ constexpr int kFixedSteps = 16;
 // Partials of a token from which many threads share them out.
 constexpr int kManyPartials = 8;
 
-using Kernel = void (*)(Args);
-struct Variant {
-  Kernel kernel;
-  int bytes;  // of shared memory
-};
-
 template <class S>
 constexpr Variant kVariant{attention_kernel<S>, S::kBytes};
 
@@ -33,6 +30,11 @@ constexpr const Variant* kVariants[] = {kOfRows<Rows::kBf16>, kOfRows<Rows::kGro
                                         kOfRows<Rows::kFooter>};
 Rows rows_of(const Problem& problem) {
   return problem.footer ? Rows::kFooter : problem.fp8 ? Rows::kGroups : Rows::kBf16;
+}
+const Variant& variant_for(const Problem& problem) {
+  const Variant* const variants =
+      problem.fp8_compute ? native_variants() : kVariants[static_cast<int>(rows_of(problem))];
+  return variants[problem.heads > 16];
 }
 
 int head_tiles(int heads) {
@@ -83,7 +85,7 @@ cudaError_t launch_merge(const Args& args, int ranges, cudaStream_t stream) {
 // Enqueues the work of `ranges` ranges from args.first_range on.
 cudaError_t launch_ranges(const Args& args, int ranges, cudaStream_t stream) {
   const Problem& problem = args.call.problem;
-  const Variant& variant = kVariants[static_cast<int>(rows_of(problem))][problem.heads > 16];
+  const Variant& variant = variant_for(problem);
   variant.kernel<<<static_cast<unsigned>(ranges * args.call.plan.head_tiles), kThreads,
                    static_cast<size_t>(variant.bytes), stream>>>(args);
   const cudaError_t status = cudaGetLastError();
@@ -111,6 +113,14 @@ int launch_all(Args& args, void* workspace, void* stream) {
       return status;
   }
   return cudaSuccess;
+}
+
+// Whether the file has a kernel for the current device.
+bool is_here(const Variant& variant) {
+  cudaFuncAttributes attributes;
+  const bool found = cudaFuncGetAttributes(&attributes, variant.kernel) == cudaSuccess;
+  if (!found) cudaGetLastError();
+  return found;
 }
 
 }  // namespace
@@ -144,7 +154,9 @@ int device_ctas(int sm_count, int* error) {
   cudaError_t status = cudaGetDevice(&device);
   if (status == cudaSuccess)
     status = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  for (const Variant* variants : kVariants) {
+  std::vector<const Variant*> all(std::begin(kVariants), std::end(kVariants));
+  if (status == cudaSuccess && has_fp8_code()) all.push_back(native_variants());
+  for (const Variant* variants : all) {
     for (const Variant& variant : {variants[0], variants[1]}) {
       int blocks = 0;
       if (status == cudaSuccess)
@@ -162,10 +174,10 @@ int device_ctas(int sm_count, int* error) {
 }
 
 bool has_code() {
-  cudaFuncAttributes attributes;
-  const bool found = cudaFuncGetAttributes(&attributes, kVariants[0][0].kernel) == cudaSuccess;
-  if (!found) cudaGetLastError();
-  return found;
+  return is_here(kVariants[0][0]);
+}
+bool has_fp8_code() {
+  return is_here(native_variants()[0]);
 }
 
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream) {

@@ -17,6 +17,7 @@ struct Kernels {
       "hisparse",   "cuda_graph",    "attn_sink",   "topk_length",
       "max_logits", "deterministic", "second_cache"};
   static constexpr auto has_code = mma::has_code;
+  static constexpr auto has_fp8_code = mma::has_fp8_code;
   static constexpr int kCountedKeys = mma::kCountedKeys;
   static constexpr auto make_plan = mma::make_plan;
   static constexpr auto fixed_plan = mma::fixed_plan;
@@ -30,6 +31,8 @@ struct Kernels {
   static const char* refused(const sdk::Config& config) {
     const bool footer = config.layout->footer();
     if (footer && config.model_family != "deepseek_v4") return "this kv_layout for this model";
+    const bool groups = config.layout->scale == KvScale::group_fp32;
+    if (config.fp8_compute && !groups) return "compute = fp8 with this kv_layout";
     return config.second_cache && !footer ? "feature `second_cache` with this kv_layout" : nullptr;
   }
 };

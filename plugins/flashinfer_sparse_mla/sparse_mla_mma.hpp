@@ -4,9 +4,10 @@
 // No CUDA header is needed to include it; how work is divided is in sparse_plan.hpp. A row of the
 // pool is 512 bf16 values or, with Problem::fp8, 512 e4m3 codes and 4 fp32 scales (one for each 128
 // dimensions); with Problem::rope 64 bf16 values follow. With Problem::footer a pool is as v4_584.
-// For token t and head i over the selected rows k, dequantised: out = softmax(scale * <q, K[k]>) *
-// K[k][:512], with the conventions of dsakit_run_args. q, kv and their strides are multiples of 16
-// bytes.
+// With Problem::fp8_compute queries and weights are rounded to sums of two e4m3 codes (fp8 without
+// a footer, GPUs from sm_89 on). For token t and head i over the selected rows k, dequantised: out
+// = softmax(scale * <q, K[k]>) * K[k][:512], with the conventions of dsakit_run_args. q, kv and
+// their strides are multiples of 16 bytes.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,9 @@ size_t workspace_bytes(int heads, int max_ctas);
 // it cannot run the kernels, with the CUDA error in *error. Call it once before the first launch.
 int device_ctas(int sm_count, int* error);
 
-// Whether this file has kernels for the current device.
+// Whether this file has kernels for the current device, and such for Problem::fp8_compute.
 bool has_code();
+bool has_fp8_code();
 
 // Enqueues the call. Allocates nothing and waits for nothing. Returns a cudaError_t.
 int launch(const Problem& problem, const Plan& plan, void* workspace, void* stream);

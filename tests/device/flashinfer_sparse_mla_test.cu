@@ -1,7 +1,7 @@
 // Device test of the kernels of flashinfer_sparse_mla against float64 over the same bytes; built
 // for each kind of pool.
 //
-//   flashinfer_sparse_mla_{bf16,fp8}_device_test [plugin.so] [group ...]
+//   flashinfer_sparse_mla_{bf16,fp8,fp8_compute}_device_test [plugin.so] [group ...]
 //     groups: tiny basic shapes heads masks lengths layout traps scales (fp8) graph fixed sweep;
 //     tiny is for compute-sanitizer. See sparse_groups.cuh.
 #define DSAKIT_TEST_MMA

@@ -14,6 +14,12 @@ constexpr Rows kRows = Rows::kFp8Pow2;
 #else
 constexpr Rows kRows = Rows::kBf16;
 #endif
+// Whether the kernels are those of `compute` fp8, whose results are held to that class.
+#ifdef DSAKIT_TEST_FP8_COMPUTE
+constexpr bool kFp8Compute = true;
+#else
+constexpr bool kFp8Compute = false;
+#endif
 
 struct Case {
   std::string name;

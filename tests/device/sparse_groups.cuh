@@ -261,7 +261,10 @@ inline int run_groups(int argc, char** argv, const Groups& own = {}) {
                 cudaGetErrorString(static_cast<cudaError_t>(error)));
     return 2;
   }
-  std::printf("%d multiprocessors\n", runner.max_ctas);
+  int multiprocessors = 0;
+  DSAKIT_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+  runner.ctas_at_once = runner.max_ctas / multiprocessors;
+  std::printf("%d multiprocessors, %d CTAs at once\n", multiprocessors, runner.max_ctas);
   const std::string first = argc > 1 ? argv[1] : "";
   const bool by_plugin = first.find(".so") != std::string::npos;
   Plugin plugin_file = by_plugin ? Plugin(argv[1]) : Plugin();

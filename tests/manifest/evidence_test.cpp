@@ -309,6 +309,15 @@ TEST(Levels, PortableCodeThatRanSpeaksForItsPlatform) {
   EXPECT_EQ(levels(portable, {record("cpu")}), kCompiled) << "of another platform";
 }
 
+TEST(Levels, ArithmeticOfAGpuSpeaksForItAlone) {
+  const Manifest fp8 = built(R"([{"op":"add","path":"/build/portable","value":true},
+      {"op":"add","path":"/rows/0/where/compute","value":["fp8"]}])");
+  EvidenceRecord fresh = record();
+  for (RowEvidence& row : fresh.rows)
+    row.digest = row_digest(fp8, fp8.rows[row.row == "a" ? 0 : 1]);
+  EXPECT_EQ(levels(fp8, {fresh}), "a: hardware compiled compiled; b: hardware emulated emulated; ");
+}
+
 TEST(Levels, AnEmulatorIsNoHardware) {
   EvidenceRecord emulator = record();
   emulator.emulated = true;

@@ -20,6 +20,11 @@ TEST(FlashinferSparseMlaPlugin, CreateFailsAsProbeDoes) {
 
 TEST(FlashinferSparseMlaPlugin, RefusesWhatItsManifestDoesNotServe) {
   plugin().expect_refusals("fp8_576_pt");
+  const auto codes_of_bf16 = [](dsakit_config& c) {
+    c.compute = "fp8";
+    c.kv_layout = "bf16_1152";
+  };
+  plugin().expect_refused(codes_of_bf16, "compute = fp8 with this kv_layout");
   plugin().expect_feature_refused("index_share");
 }
 

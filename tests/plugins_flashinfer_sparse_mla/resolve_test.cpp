@@ -2,8 +2,10 @@
 // that no specialised backend serves, and stays behind those where they do.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "host/advisor.hpp"
 #include "support/local_catalog.hpp"
 
 namespace dsakit::flashinfer_sparse_mla_test {
@@ -65,6 +67,48 @@ TEST(LocalCatalogue, OlderAndOtherGpusAreServed) {
 TEST(LocalCatalogue, OnHopperItServesOnlyWhatNoSpecialisedBackendTakes) {
   EXPECT_EQ(outcome({"glm-5.2", "sm_90", "bf16"}), "flashmla_sparse/flashmla_sparse/\"bf16_1152\"");
   EXPECT_EQ(outcome({"glm-5.2", "sm_90", "fp8_e4m3"}), "flashmla_kv/flashmla_kv/\"fp8_656_g128\"");
+}
+
+TEST(LocalCatalogue, ProductsOfCodesAreThereForWhoAsks) {
+  const auto asked = [](const char* model, const char* device, const char* kv_dtype) {
+    RequestOptions options;
+    options.device = device;
+    options.kv_dtype = kv_dtype;
+    return test::resolve_model(model, options,
+                               [](Request& request) { request.values["compute"] = Token("fp8"); });
+  };
+  for (const char* device : {"sm_89", "sm_90", "sm_120", "sm_121"}) {
+    EXPECT_EQ(asked("glm-5.2-fp8", device, "auto"), everywhere(2, "fp8_656_g128")) << device;
+    EXPECT_EQ(asked("glm-5.3-flash", device, "fp8_e4m3"), everywhere(2, "fp8_528_g128")) << device;
+    EXPECT_NE(asked("glm-5.2", device, "bf16").find("\"E0301\""), std::string::npos) << device;
+  }
+  for (const char* device : {"sm_80", "sm_86", "sm_100"})
+    EXPECT_NE(asked("glm-5.2-fp8", device, "auto").find("\"E0301\""), std::string::npos) << device;
+}
+
+// A yes for a GPU that this build has no code for says so.
+TEST(LocalCatalogue, CodeThatThisBuildLacksIsTold) {
+  AdvisorOptions here;
+  here.plugin_dirs = {PLUGIN_DIR};
+  const auto advisor = Advisor::open(here);
+  ASSERT_TRUE(advisor.has_value());
+  const auto& targets =
+      test::local_catalog().find("flashinfer_sparse_mla")->manifest->build.targets;
+  for (const std::string device : {"sm_80", "sm_86", "sm_89", "sm_100", "sm_110", "sm_120"}) {
+    const auto facts =
+        read_model_config(std::string(DSAKIT_TESTS_DIR) + "/golden/models/glm-5.2.json");
+    RequestOptions options;
+    options.device = device;
+    options.kv_dtype = "bf16";
+    const Answer answer = advisor->resolve(*make_request(*facts, options), Policy{});
+    ASSERT_TRUE(answer.ok()) << device;
+    const bool told = std::ranges::any_of(
+        answer.diagnostics, [](const Diagnostic& one) { return one.code == Code::W0207; });
+    const bool has_code = std::ranges::any_of(targets, [&](const std::string& target) {
+      return target == device || target == device + "f";
+    });
+    EXPECT_NE(told, has_code) << device;
+  }
 }
 
 }  // namespace

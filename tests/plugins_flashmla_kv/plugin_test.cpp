@@ -19,6 +19,7 @@ TEST(FlashmlaKvPlugin, CreateFailsAsProbeDoes) {
 
 TEST(FlashmlaKvPlugin, RefusesWhatItsManifestDoesNotServe) {
   plugin().expect_refusals("bf16_1152");
+  plugin().expect_refused([](dsakit_config& c) { c.compute = "fp8"; }, "fp8");
   plugin().expect_feature_refused("deterministic");
   plugin().expect_refused([](dsakit_config& c) { c.kv_scale = "ue8m0"; }, "kv_scale");
 }

@@ -19,6 +19,7 @@ TEST(FlashmlaSparsePlugin, CreateFailsAsProbeDoes) {
 
 TEST(FlashmlaSparsePlugin, RefusesWhatItsManifestDoesNotServe) {
   plugin().expect_refusals("fp8_656_g128");
+  plugin().expect_refused([](dsakit_config& c) { c.compute = "fp8"; }, "fp8");
   plugin().expect_feature_refused("index_share");
 }
 

@@ -118,7 +118,6 @@ class SparsePlugin {
     expect_refused([](dsakit_config& c) { c.topk = 1048577; }, "topk above 1048576");
     expect_refused([](dsakit_config& c) { c.topk2 = 1048577; }, "topk above 1048576");
     expect_refused([](dsakit_config& c) { c.index_mode = "ragged"; }, "ragged");
-    expect_refused([](dsakit_config& c) { c.compute = "fp8"; }, "fp8");
     expect_refused([](dsakit_config& c) { c.q_dtype = "fp16"; }, "q_dtype");
     expect_refused([](dsakit_config& c) { c.out_dtype = "fp32"; }, "out_dtype");
     expect_feature_refused("second_cache");

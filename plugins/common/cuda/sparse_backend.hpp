@@ -99,6 +99,12 @@ class SparseBackend {
       return rc;
     const detail::DeviceScope scope(config.device_id);
     if (scope.status() != 0) return detail::failed(error, scope.status(), "cudaSetDevice");
+    if constexpr (requires { Kernels::has_fp8_code; }) {
+      if (config.fp8_compute && !Kernels::has_fp8_code())
+        return error.fail(DSAKIT_RC_UNSUPPORTED,
+                          "%s has no kernels for compute = fp8 on CUDA device %d in this file",
+                          Kernels::kId, config.device_id);
+    }
     int status = 0;
     const int ctas = Kernels::device_ctas(config.sm_count, &status);
     if (ctas == 0) return detail::failed(error, status, "preparing the kernels");

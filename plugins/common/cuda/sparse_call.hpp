@@ -49,9 +49,10 @@ struct Problem {
   int32_t tokens = 0;
   int32_t heads = 0;
   int32_t topk = 0;
-  bool rope = true;     // d_qk 576, else 512
-  bool fp8 = false;     // the pool's latent columns are e4m3 codes, else bf16
-  bool footer = false;  // as v4_584: codes whose scales are behind the rows of a page
+  bool rope = true;          // d_qk 576, else 512
+  bool fp8 = false;          // the pool's latent columns are e4m3 codes, else bf16
+  bool footer = false;       // as v4_584: codes whose scales are behind the rows of a page
+  bool fp8_compute = false;  // products of codes, in tolerance class fp8
   bool index64 = false;
   bool lse_log2 = false;
   bool lse_with_sink = false;
