@@ -294,8 +294,7 @@ struct Consumer {
   }
 
   __device__ __forceinline__ void release(uint32_t block, int quarter) const {
-    __syncwarp();
-    if (lane == 0) arrive(shared.empty(block, quarter));
+    arrive(shared.empty(block, quarter));
   }
 
   // The other warpgroup's block.
@@ -314,7 +313,10 @@ struct Consumer {
     if (first_of_pair<kPairs>(lane)) {
       reinterpret_cast<float2*>(shared.of_warp(group * 4 + warp))[pair_of<kPairs>(lane)] = pair;
     }
+    // The named barrier is the quick one. compute-sanitizer follows the other alone.
+    arrive(shared.sums());
     named_barrier(kConsumers, 256);
+    wait(shared.sums(), (units & 1) ^ 1);
     const int thread = static_cast<int>(threadIdx.x & 127);
     float sum = 0.0f;
     if (thread < S::kHeads) {
@@ -507,8 +509,7 @@ struct Consumer {
   }
 
   __device__ __forceinline__ void done_with_q() const {
-    __syncwarp();
-    if (lane == 0) arrive(shared.q_empty());
+    arrive(shared.q_empty());
   }
 
   // Attends to blocks from ... to - 1, at least one. A turn is one block of this group and the
@@ -592,11 +593,12 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   if (threadIdx.x == 0) {
     for (uint32_t i = 0; i < S::kStages; ++i) {
       ptx::mbarrier_init(shared.full(i), 2);
-      for (int k = 0; k < 4; ++k) ptx::mbarrier_init(shared.empty(i, k), 8);
+      for (int k = 0; k < 4; ++k) ptx::mbarrier_init(shared.empty(i, k), 256);
     }
     for (uint32_t i = 0; i < 2; ++i) ptx::mbarrier_init(shared.weights(i), 128);
     ptx::mbarrier_init(shared.q_full(), 128);
-    ptx::mbarrier_init(shared.q_empty(), 8);
+    ptx::mbarrier_init(shared.q_empty(), 256);
+    ptx::mbarrier_init(shared.sums(), 256);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   if (threadIdx.x < 32) named_arrive(kSetUp, 160);

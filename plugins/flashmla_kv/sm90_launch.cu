@@ -38,8 +38,15 @@ cudaError_t start(const KernelArgs& args, cudaStream_t stream) {
 
 }  // namespace
 
+// A range of one block leaves one of the warpgroups idle, so two are hardly slower, and there are
+// half as many partials; few ranges are better short.
 Plan make_plan(int tokens, int heads, int topk, int max_ctas) {
-  return plan_ranges(tokens, heads, topk, max_ctas, kMergeBlocks);
+  const Plan plan = plan_ranges(tokens, heads, topk, max_ctas, kMergeBlocks);
+  const int ctas = plan.groups * plan.head_tiles;
+  if (!plan.merge || plan.share > 1 || plan.longer > 0 || ctas <= max_ctas / 2) return plan;
+  Plan half = plan_ranges(tokens, heads, topk, (ctas + 1) / 2, kMergeBlocks);
+  half.most = plan.most;
+  return half;
 }
 
 size_t workspace_bytes(int heads, int max_ctas) {
@@ -49,6 +56,7 @@ size_t workspace_bytes(int heads, int max_ctas) {
 int device_ctas(int sm_count, int* error) {
   cudaError_t status = enable<Shape<true, 64>>();
   if (status == cudaSuccess) status = enable<Shape<false, 64>>();
+  if (status == cudaSuccess) status = enable_merge_spread();
   return multiprocessors(status, sm_count, error);
 }
 
@@ -60,7 +68,7 @@ int launch(const Problem& problem, const Plan& plan, void* workspace, void* stre
   const cudaError_t status =
       problem.rope ? start<Shape<true, 64>>(args, on) : start<Shape<false, 64>>(args, on);
   if (status != cudaSuccess || !args.plan.merge) return status;
-  return start_merge(args, on);
+  return start_merge(args, on, true);
 }
 
 }  // namespace dsakit::sparse::fp8

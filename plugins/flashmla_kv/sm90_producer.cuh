@@ -4,7 +4,9 @@
 //
 // Two pairs of warps take turns with the blocks; a lane has a row, and one instruction copies it. A
 // row of a stage is an odd multiple of 16 bytes long, so that eight rows' chunks of 16 bytes lie in
-// different banks. What is no key is a row of zeros.
+// different banks. What is no key is masked; its row is that of a key of the same token, so that it
+// brings no number that the token has not selected, or zeros where there is none. Zeros alone would
+// be a place in L2 that all multiprocessors meet at, for a block at the end of every list.
 #pragma once
 
 #include "flashmla_kv/sm90_stage.cuh"
@@ -40,8 +42,9 @@ struct Producer {
   const KernelArgs& args;
   const Shared<S> shared;
   const int lane, warp, row;
-  uint32_t step = 0;   // blocks of the CTA before the unit at hand
-  uint32_t units = 0;  // units with blocks so far
+  uint32_t step = 0;              // blocks of the CTA before the unit at hand
+  const uint8_t* last = nullptr;  // address of this row's last key in the unit at hand, or of zeros
+  uint32_t units = 0;             // units with blocks so far
 
   __device__ Producer(const KernelArgs& a, Shared<S> s)
       : args(a),
@@ -62,7 +65,6 @@ struct Producer {
 
   __device__ __forceinline__ const uint8_t* row_pointer(uint32_t slot) const {
     const Tensors& tensors = args.problem.tensors;
-    if (slot >= tensors.slots) return reinterpret_cast<const uint8_t*>(kNoKey);
     const uint32_t page = args.page_size.quotient(slot);
     const uint32_t in_page = slot - page * tensors.page_size;
     return static_cast<const uint8_t*>(tensors.kv) + page * tensors.kv_page +
@@ -70,9 +72,10 @@ struct Producer {
   }
 
   // Starts the copies of this warp's rows of a block.
-  __device__ __forceinline__ void issue(uint32_t slot, uint32_t block) const {
-    const uint8_t* from = row_pointer(slot);
-    const uint32_t keys = __ballot_sync(~0u, slot < args.problem.tensors.slots);
+  __device__ __forceinline__ void issue(uint32_t slot, uint32_t block) {
+    const bool is_key = slot < args.problem.tensors.slots;
+    if (is_key) last = row_pointer(slot);
+    const uint32_t keys = __ballot_sync(~0u, is_key);
     const uint32_t parity = ((block / S::kStages) & 1) ^ 1;
     const uint32_t to = smem_address(shared.stage(block)) + row * S::kRow;
     wait(shared.empty(block, (warp & 1) * 2), parity);
@@ -81,9 +84,9 @@ struct Producer {
       expect(shared.full(block), 32 * S::kRow);
     }
     __syncwarp();
-    if (lane < 16) copy_bulk(to, from, S::kRow, shared.full(block));
+    if (lane < 16) copy_bulk(to, last, S::kRow, shared.full(block));
     wait(shared.empty(block, (warp & 1) * 2 + 1), parity);
-    if (lane >= 16) copy_bulk(to, from, S::kRow, shared.full(block));
+    if (lane >= 16) copy_bulk(to, last, S::kRow, shared.full(block));
   }
 
   // The consumers fetch the first unit's Q. For later units some blocks come before Q, whose place
@@ -102,6 +105,7 @@ struct Producer {
       int64_t at = 0;
       int i = static_cast<int>((step ^ (warp >> 1)) & 1);  // this pair's first block
       uint32_t slot = ~0u;
+      last = reinterpret_cast<const uint8_t*>(kNoKey);
       if (more) {
         at = token_offset(args, tensors.index_token, token) + share.first * kBlock + row;
         slot = load_entry(at + i * kBlock, i * kBlock < left);

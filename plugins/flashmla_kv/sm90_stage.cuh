@@ -40,7 +40,7 @@ struct Shape {
   static constexpr int kWalkOffset = kMaskOffset + 8 * kStages + 8 * (kStages & 1);  // Walk [warp]
   static constexpr int kBarrierOffset =
       kWalkOffset + kThreads / 32 * static_cast<int>(sizeof(Walk));
-  static constexpr int kBytes = kBarrierOffset + 8 * (5 * kStages + 4);
+  static constexpr int kBytes = kBarrierOffset + 8 * (5 * kStages + 5);
   static_assert(kBytes <= 232448 && kBlock == 64 && kRow % 32 == 16);
 };
 
@@ -105,6 +105,7 @@ struct Shared {
   }
   __device__ uint64_t* q_full() const { return barrier(5 * S::kStages + 2); }
   __device__ uint64_t* q_empty() const { return barrier(5 * S::kStages + 3); }
+  __device__ uint64_t* sums() const { return barrier(5 * S::kStages + 4); }
 };
 
 // Named barriers, beside kOpened: all consumers; each consumer warpgroup (the next one too); the
